@@ -1,0 +1,445 @@
+"""What the console asks of a scheduler, and the frozen values that travel both ways.
+
+Pure: no ORM, no clock, no client library. Every backend (`clusters/backends/<kind>/`) implements
+:class:`SchedulerBackend`; optional abilities are small protocols of their own, announced as a
+:class:`Capability`, so that callers ask for the ability and never for the class.
+
+Times are timezone-aware UTC datetimes. Cards are exact integers in the node group's own unit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import ClassVar, Protocol, runtime_checkable
+
+
+class Capability(StrEnum):
+    """An optional ability of a backend (decision 29)."""
+
+    HOLD = "hold"
+    TOPOLOGY = "topology"
+
+
+# --------------------------------------------------------------------------- errors
+
+
+class BackendError(Exception):
+    """A call to a cluster failed. ``code`` is stable, ``detail`` is the cluster's own text for admins."""
+
+    def __init__(self, code: str, detail: str = "") -> None:
+        super().__init__(detail or code)
+        self.code = code
+        self.detail = detail
+
+
+class Retryable(BackendError):
+    """The same call may succeed later: time-out, overload, connection lost."""
+
+
+class Rejected(BackendError):
+    """The cluster refused this object for good; repeating the call gives the same answer."""
+
+
+class Unauthorized(BackendError):
+    """The credential is not accepted or lacks a right; an admin has to act."""
+
+
+# --------------------------------------------------------------------------- intent, downwards
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadSpec:
+    """One attempt of a job as a backend shall create it. Submitting the same spec twice is one object."""
+
+    job_ulid: str
+    attempt: int  # from 1
+    object_name: str  # DNS label, unique per (job, attempt)
+    spec_hash: str
+    space: str  # the team's own space in the cluster
+    queue: str  # team queue
+    local_queue: str
+    node_group: str | None  # None: no cards wanted
+    priority: int  # 100..450, decision 11
+    kind: str  # training | development | inference
+    framework: str
+    image: str
+    command: str
+    env: tuple[tuple[str, str], ...]
+    pods: int
+    cards_per_pod: int
+    cpu_millis: int  # per pod; 0 = follow from the cards
+    memory_bytes: int  # per pod; 0 = follow from the cards
+    stop_grace: timedelta
+    max_run: timedelta | None
+
+    @property
+    def cards(self) -> int:
+        return self.pods * self.cards_per_pod
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadRef:
+    """Names one attempt's object. ``uid`` is None until the cluster has given one."""
+
+    job_ulid: str
+    attempt: int
+    space: str
+    object_name: str
+    uid: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupQuota:
+    """Cards of one node group that belong to one team queue."""
+
+    node_group: str
+    nominal: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueuePlan:
+    """One team queue as it shall be in the cluster."""
+
+    queue: str
+    space: str
+    quotas: tuple[GroupQuota, ...]
+    local_queues: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaPlan:
+    """All team queues of a cluster and the common pool. Applied decreases first (decision 21)."""
+
+    queues: tuple[QueuePlan, ...]
+    pool: tuple[GroupQuota, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaSyncReport:
+    """What :meth:`SchedulerBackend.apply_quotas` changed, and what it could not."""
+
+    changed: tuple[str, ...] = ()
+    failed: tuple[tuple[str, str], ...] = ()  # (queue, error code)
+
+
+# --------------------------------------------------------------------------- facts, upwards
+
+
+class PodPhase(StrEnum):
+    WAITING = "waiting"  # no node yet
+    PULLING = "pulling"  # on a node, image not there yet
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    ENDING = "ending"  # told to stop, still holds its node's cards
+
+
+class Outcome(StrEnum):
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+
+
+class EvictionCause(StrEnum):
+    """Why an admitted attempt lost its admission."""
+
+    HIGHER_PRIORITY = "higher_priority"  # inside the team
+    QUOTA_RECLAIMED = "quota_reclaimed"  # the owner took its cards back
+    WHILE_BORROWING = "while_borrowing"  # a borrower of higher priority
+    FAIR_SHARE = "fair_share"
+    HELD = "held"
+    QUEUE_DRAINED = "queue_drained"
+    NOT_READY = "not_ready"
+    NODE_FAILURE = "node_failure"
+    CHECK = "check"
+
+
+class WaitCode(StrEnum):
+    """Why an attempt is not admitted, as far as the gate says so."""
+
+    QUOTA = "quota"  # not enough unused quota
+    NEVER_FITS = "never_fits"  # more than the whole cohort has
+    PLACES = "places"  # quota is there, no set of nodes can hold it
+    PREEMPTING = "preempting"  # victims are still ending
+    ABOVE_NOMINAL = "above_nominal"  # would have to borrow, and what could be taken back is not enough
+    NOT_OFFERED = "not_offered"  # the queue has no quota for this node group
+    QUEUE_HELD = "queue_held"
+    QUEUE_MISSING = "queue_missing"
+    QUEUE_MISCONFIGURED = "queue_misconfigured"
+    CHECK = "check"  # an admission check has not answered
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """The gate's newest word about a waiting attempt. Numbers are cards; None = not told."""
+
+    code: WaitCode
+    asked: int | None = None
+    more: int | None = None  # missing unused quota
+    maximum: int | None = None
+    nominal: int | None = None
+    used: int | None = None  # held by the team in this group
+    victims: int | None = None
+    raw: str = ""
+
+
+class FailureCode(StrEnum):
+    """Cause of a failed pod or attempt, by the cluster's words. Grouped by decision 4."""
+
+    APP_EXIT = "app_exit"
+    OUT_OF_MEMORY = "out_of_memory"
+    TIME_LIMIT = "time_limit"
+    IMAGE_NAME_INVALID = "image_name_invalid"
+    IMAGE_NOT_FOUND = "image_not_found"
+    IMAGE_UNAUTHORIZED = "image_unauthorized"
+    IMAGE_TIMEOUT = "image_timeout"
+    BAD_CONFIG = "bad_config"
+    NODE_LOST = "node_lost"
+    NODE_SHUTDOWN = "node_shutdown"
+    NODE_PRESSURE = "evicted_node_pressure"
+    DEVICE_ADMISSION = "device_admission_error"
+    DISRUPTION = "disruption"
+    NEVER_READY = "never_ready"
+    REJECTED = "rejected"
+    UNKNOWN = "unknown"
+
+
+INFRASTRUCTURE_FAILURES = frozenset(
+    {
+        FailureCode.NODE_LOST,
+        FailureCode.NODE_SHUTDOWN,
+        FailureCode.NODE_PRESSURE,
+        FailureCode.DEVICE_ADMISSION,
+        FailureCode.DISRUPTION,
+    }
+)
+"""Decision 4: these are the platform's, everything else is the application's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The earliest failing pod of an attempt (decision 3)."""
+
+    code: FailureCode
+    rank: int | None = None
+    exit_code: int | None = None
+    node: str | None = None
+    at: datetime | None = None
+    raw: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PodFacts:
+    """One pod of the newest admission. ``rank`` counts from 0."""
+
+    rank: int
+    name: str
+    phase: PodPhase
+    node: str | None = None
+    cards: int = 0
+    exit_code: int | None = None
+    image_problem: FailureCode | None = None
+    image_problem_since: datetime | None = None
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadFacts:
+    """Everything a backend could read about one attempt, nothing derived (decision 44).
+
+    The times describe the newest admission; ``evictions`` is cumulative over the object's life, so a jump
+    of more than one between two looks is visible (decision 46).
+    """
+
+    created_at: datetime
+    active: bool = True  # False: held, out of the queue
+    wanted_pods: int = 1
+    cards: int = 0
+    queued_at: datetime | None = None  # entered the queue (again)
+    reserved_at: datetime | None = None  # quota reserved
+    admitted_at: datetime | None = None
+    scheduled_at: datetime | None = None  # all pods have a node
+    ready_at: datetime | None = None  # all pods run
+    evicted_at: datetime | None = None  # newest eviction: quota freed
+    released_at: datetime | None = None  # pods of the newest eviction or end are gone
+    ended_at: datetime | None = None
+    evictions: int = 0
+    eviction_cause: EvictionCause | None = None
+    evicted_by: str | None = None  # job ulid of the beneficiary
+    ending: bool = False  # evicted or ended, pods still there
+    wait: Wait | None = None
+    unplaceable: bool = False  # admitted, and the executor says that the gang does not fit
+    waiting_release: bool = False  # the nodes meant for it are not free yet
+    pods: tuple[PodFacts, ...] = ()
+    outcome: Outcome | None = None
+    outcome_by_policy: bool = False  # launcher ended, the rest was stopped
+    failure: Failure | None = None
+    foreign_owner: bool = False  # an object of this name belongs to somebody else
+    unknown: str = ""  # a signal no rule knows, verbatim
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedObject:
+    """One object of ours as one list saw it. ``revision`` changes exactly when the facts change."""
+
+    job_ulid: str
+    attempt: int
+    uid: str
+    revision: str
+    facts: WorkloadFacts
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One look at a cluster. Absence means something only when ``complete`` (design section 4)."""
+
+    read_at: datetime
+    complete: bool
+    objects: tuple[ObservedObject, ...]
+
+
+class NodeHealth(StrEnum):
+    READY = "ready"
+    DEGRADED = "degraded"  # some cards are sick
+    CORDONED = "cordoned"
+    DOWN = "down"
+
+
+@dataclass(frozen=True, slots=True)
+class CardHolder:
+    """Cards that one attempt holds on a node. ``running`` tells used from reserved."""
+
+    job_ulid: str
+    attempt: int
+    cards: int
+    running: bool
+    ending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """One node: installed, sick and held cards. ``offered`` = installed minus sick, 0 unless schedulable."""
+
+    name: str
+    node_group: str | None
+    health: NodeHealth
+    installed: int
+    sick: int = 0
+    since: datetime | None = None
+    cpu_millis: int = 0
+    memory_bytes: int = 0
+    holders: tuple[CardHolder, ...] = ()
+    outside: int = 0  # cards of pods of no queue
+
+    @property
+    def schedulable(self) -> bool:
+        return self.health in (NodeHealth.READY, NodeHealth.DEGRADED)
+
+    @property
+    def offered(self) -> int:
+        return self.installed - self.sick if self.schedulable else 0
+
+    @property
+    def held(self) -> int:
+        return sum(holder.cards for holder in self.holders) + self.outside
+
+    @property
+    def free(self) -> int:
+        return max(0, self.offered - self.held)
+
+
+class SharingMode(StrEnum):
+    EXCLUSIVE = "exclusive"
+    MIG = "mig"
+    TIME_SLICED = "time_sliced"
+    VGPU = "vgpu"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeGroupFacts:
+    """Nodes with the same card model, interconnect and sharing mode; ``unit`` is never converted (decision 25)."""
+
+    name: str  # slug, unique in the cluster
+    title: str
+    vendor: str
+    card_model: str
+    interconnect: str
+    sharing: SharingMode
+    unit: str  # card | slice
+    cards_per_node: int  # the most common node size, in units
+    cpu_millis_per_node: int = 0
+    memory_bytes_per_node: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterInventory:
+    read_at: datetime
+    groups: tuple[NodeGroupFacts, ...]
+    nodes: tuple[NodeFacts, ...]
+    topology_aware: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One line as written: bytes, because programs write what they like (case C-54)."""
+
+    seq: int
+    at: datetime
+    pod: str
+    rank: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class LogChunk:
+    """Lines after ``cursor``; ``complete`` = the pods ended and nothing more will come."""
+
+    lines: tuple[LogLine, ...]
+    cursor: str
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What to look at. The whole cluster by default."""
+
+    spaces: frozenset[str] = field(default_factory=frozenset)
+
+
+class SchedulerBackend(Protocol):
+    """Six methods every backend has. All may raise Retryable, Rejected or Unauthorized, nothing else."""
+
+    kind: ClassVar[str]
+    capabilities: ClassVar[frozenset[Capability]]
+
+    def submit(self, spec: WorkloadSpec) -> WorkloadRef:
+        """Create or adopt the object of this spec. The same spec twice gives the same ref.
+
+        An object of the same name that belongs to another owner raises ``Rejected("name_taken")``.
+        """
+
+    def stop(self, ref: WorkloadRef, grace: timedelta) -> None:
+        """Delete the object, its pods get ``grace`` to end. A missing object is success."""
+
+    def observe(self, scope: Scope) -> Observation:
+        """List every object of ours in scope."""
+
+    def apply_quotas(self, plan: QuotaPlan) -> QuotaSyncReport:
+        """Make queues and quotas as planned, decreases before increases; never evicts."""
+
+    def inventory(self) -> ClusterInventory:
+        """Node groups, nodes, their health and who holds their cards."""
+
+    def tail_logs(self, ref: WorkloadRef, cursor: str) -> LogChunk:
+        """Lines after the cursor ('' = from the start), at most about 1,000 at a time."""
+
+
+@runtime_checkable
+class Holdable(Protocol):
+    """HOLD: take an attempt out of the queue, or give it back with its old place (decision 5)."""
+
+    def set_held(self, ref: WorkloadRef, held: bool) -> None:
+        """Held frees its quota at once. A missing object is success. Saying it twice changes nothing."""
