@@ -1,0 +1,31 @@
+"""Language and time zone of the signed-in person, for the length of one request."""
+
+from __future__ import annotations
+
+import zoneinfo
+from collections.abc import Callable
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone, translation
+from django.utils.cache import patch_vary_headers
+
+
+class PersonLocaleMiddleware:
+    """Person's choice, else the language cookie, else what the browser asks for. The API only asks the header."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        chosen = "" if request.path.startswith("/api/") else getattr(request.user, "language", "")
+        language = chosen or translation.get_language_from_request(request)
+        zone = getattr(request.user, "time_zone", "") or settings.SITE_TIME_ZONE
+        with translation.override(language), timezone.override(zoneinfo.ZoneInfo(zone)):
+            request.LANGUAGE_CODE = language
+            response = self.get_response(request)
+            if hasattr(response, "render") and not getattr(response, "is_rendered", True):
+                response.render()
+        response.headers.setdefault("Content-Language", language)
+        patch_vary_headers(response, ["Accept-Language"])
+        return response

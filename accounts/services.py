@@ -1,0 +1,164 @@
+"""Writes about people, teams, roles and tokens. Each is one transaction with its audit row."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.conf import settings
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from accounts import audit
+from accounts.actors import Actor
+from accounts.models import ApiToken, Membership, Role, Team, User
+from accounts.policy import Action, require
+from common.errors import DomainError, FieldProblem, InvalidInput, NotFound
+from common.ids import new_ulid
+from common.names import slug, space_name
+
+TOKEN_DAYS = 90
+TOKEN_DAYS_MAX = 365
+TOKENS_MAX = 50
+
+
+@transaction.atomic
+def team_create(*, actor: Actor | None, name: str) -> Team:
+    """Add a team. Raises NotAllowed, InvalidInput (blank or taken name)."""
+    if actor is not None:
+        require(actor, Action.PEOPLE_MANAGE)
+    name = name.strip()
+    if not name:
+        raise InvalidInput([FieldProblem("name", "blank", _("Give the team a name."))])
+    base = slug(name, 40, "team")
+    if Team.objects.filter(name__iexact=name).exists():
+        raise InvalidInput([FieldProblem("name", "taken", _("There is a team of this name already."))])
+    public_id = new_ulid()
+    chosen = base if not Team.objects.filter(slug=base).exists() else f"{base[:33]}-{public_id[-6:].lower()}"
+    team = Team.objects.create(public_id=public_id, slug=chosen, name=name[:100], space=space_name(chosen, public_id))
+    audit.record(actor, "team.create", target_type="team", target_id=team.public_id, team_id=team.pk, name=name)
+    return team
+
+
+@transaction.atomic
+def team_archive(*, actor: Actor, team: Team) -> None:
+    """Archive a team: it keeps its history, takes no new jobs, and its members lose it at the next request."""
+    require(actor, Action.PEOPLE_MANAGE)
+    if Team.objects.filter(pk=team.pk, archived_at=None).update(archived_at=timezone.now()) == 1:
+        audit.record(actor, "team.archive", target_type="team", target_id=team.public_id, team_id=team.pk)
+
+
+@transaction.atomic
+def person_create(
+    *,
+    actor: Actor | None,
+    username: str,
+    password: str,
+    full_name: str = "",
+    language: str = "",
+    is_platform_admin: bool = False,
+) -> User:
+    """Add a person. Raises NotAllowed, InvalidInput (username blank, malformed or taken; weak password)."""
+    if actor is not None:
+        require(actor, Action.PEOPLE_MANAGE)
+    username = username.strip()
+    problems: list[FieldProblem] = []
+    if not username:
+        problems.append(FieldProblem("username", "blank", _("Give a user name.")))
+    elif User.objects.filter(username__iexact=username).exists():
+        problems.append(FieldProblem("username", "taken", _("There is a person of this user name already.")))
+    else:
+        try:
+            User.username_validator(username)
+        except ValidationError:
+            problems.append(
+                FieldProblem("username", "invalid", _("Use letters, digits and the signs @ . + - _ in a user name."))
+            )
+    user = User(
+        username=username[:150],
+        first_name=full_name.strip()[:150],
+        language=language,
+        is_platform_admin=is_platform_admin,
+        is_staff=is_platform_admin,
+    )
+    try:
+        validate_password(password, user)
+    except ValidationError as error:
+        problems.append(FieldProblem("password", "weak", " ".join(error.messages)))
+    if problems:
+        raise InvalidInput(problems)
+    user.set_password(password)
+    user.save()
+    audit.record(actor, "person.create", target_type="person", target_id=user.public_id, username=username)
+    return user
+
+
+@transaction.atomic
+def membership_set(*, actor: Actor | None, user: User, team: Team, role: str) -> Membership:
+    """Give a person a role in a team, or change it. Raises NotAllowed."""
+    if actor is not None:
+        require(actor, Action.PEOPLE_MANAGE)
+    membership, made = Membership.objects.update_or_create(user=user, team=team, defaults={"role": Role(role)})
+    audit.record(
+        actor,
+        "membership.set",
+        target_type="person",
+        target_id=user.public_id,
+        team_id=team.pk,
+        role=str(role),
+        new=made,
+    )
+    return membership
+
+
+@transaction.atomic
+def membership_remove(*, actor: Actor, user: User, team: Team) -> None:
+    """Take a person out of a team; it holds from their next request on. Raises NotAllowed."""
+    require(actor, Action.PEOPLE_MANAGE)
+    removed, _rows = Membership.objects.filter(user=user, team=team).delete()
+    if removed:
+        audit.record(actor, "membership.remove", target_type="person", target_id=user.public_id, team_id=team.pk)
+
+
+@transaction.atomic
+def token_create(*, actor: Actor, name: str, days: int = TOKEN_DAYS) -> tuple[ApiToken, str]:
+    """A fresh token of one's own and its text, which is shown once and never stored. Raises InvalidInput."""
+    problems: list[FieldProblem] = []
+    name = name.strip()
+    if not name:
+        problems.append(FieldProblem("name", "blank", _("Give the token a name, such as the script that will use it.")))
+    if not 1 <= days <= TOKEN_DAYS_MAX:
+        problems.append(FieldProblem("days", "out_of_range", _("Choose between 1 and 365 days.")))
+    if problems:
+        raise InvalidInput(problems)
+    if ApiToken.objects.filter(user=actor.user, expiry__gt=timezone.now()).count() >= TOKENS_MAX:
+        raise DomainError("too_many_tokens", _("You have 50 valid tokens. Revoke one that is no longer used first."))
+    token, text = ApiToken.objects.create(user=actor.user, expiry=timedelta(days=days), name=name[:100])
+    audit.record(actor, "token.create", target_type="token", target_id=token.public_id, name=name[:100])
+    return token, text
+
+
+@transaction.atomic
+def token_revoke(*, actor: Actor, public_id: str) -> None:
+    """Revoke one of one's own tokens at once. Raises NotFound."""
+    removed, _rows = ApiToken.objects.filter(user=actor.user, public_id=public_id).delete()
+    if not removed:
+        raise NotFound("not_found", _("There is no such token."))
+    audit.record(actor, "token.revoke", target_type="token", target_id=public_id)
+
+
+@transaction.atomic
+def profile_edit(*, actor: Actor, language: str | None = None, time_zone: str | None = None) -> None:
+    """Change one's own language ('' = as the browser asks) or time zone. Raises InvalidInput."""
+    changes: dict[str, str] = {}
+    if language is not None:
+        if language and language not in dict(settings.LANGUAGES):
+            raise InvalidInput([FieldProblem("language", "unknown", _("This language is not offered."))])
+        changes["language"] = language
+    if time_zone is not None:
+        changes["time_zone"] = time_zone
+    if changes:
+        User.objects.filter(pk=actor.user.pk).update(**changes)
+        audit.record(actor, "profile.edit", target_type="person", target_id=actor.user.public_id, **changes)

@@ -1,0 +1,336 @@
+"""Intent and facts → the next move of a job. Pure; `jobs.reconcile` only carries the move out.
+
+One call decides: effects to apply on the cluster, the state people see, how the attempt stands, and when to
+look again. The rules are decisions 2 to 9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from clusters.contract import INFRASTRUCTURE_FAILURES, FailureCode, Outcome, WorkloadFacts
+from clusters.domain.reasons import FactValue, Reason, ReasonCode
+from clusters.domain.states import Derived, GroupSnapshot, ObservedState, derive
+from jobs.domain.words import INFRA_RETRY_LIMIT, TERMINAL_STATES, AttemptEnd, Desired, JobState, Kind
+
+RESUBMIT_AFTER = timedelta(seconds=10)
+LOOK_AGAIN = timedelta(seconds=5)
+KEEP_OBJECT = timedelta(minutes=10)
+"""A finished object stays this long at most when its logs cannot be read to the end."""
+
+IMAGE_LIMITS: Mapping[FailureCode, timedelta] = {
+    FailureCode.IMAGE_NAME_INVALID: timedelta(0),
+    FailureCode.IMAGE_NOT_FOUND: timedelta(minutes=10),
+    FailureCode.IMAGE_UNAUTHORIZED: timedelta(minutes=10),
+    FailureCode.IMAGE_TIMEOUT: timedelta(minutes=30),
+}
+"""Decision 8: how long a job may hold cards for an image that cannot be pulled."""
+
+
+class Effect(StrEnum):
+    """What to ask of the backend."""
+
+    SUBMIT = "submit"
+    STOP = "stop"
+    HOLD = "hold"
+    RELEASE = "release"
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptView:
+    """The newest attempt as recorded."""
+
+    number: int
+    submitted_at: datetime | None = None
+    seen: bool = False
+    stop_asked_at: datetime | None = None
+    stop_cause: str = ""
+    ended: bool = False
+    logs_complete: bool = False
+    infra_failures: int = 0  # of earlier attempts since a person's last restart
+    app_failures: int = 0
+    ran_seconds: int = 0  # running time of its closed runs
+
+
+@dataclass(frozen=True, slots=True)
+class JobView:
+    """The intent and the last recorded state."""
+
+    desired: Desired
+    held: bool
+    kind: Kind
+    state: JobState
+    reason: Reason
+    is_stopping: bool
+    attempt: AttemptView
+    retry_limit: int = 0
+    max_run: timedelta | None = None
+    can_hold: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What the observed rows say about the newest attempt. ``complete_at`` = time of the newest complete look."""
+
+    facts: WorkloadFacts | None
+    gone: bool
+    complete_at: datetime | None
+
+    def looked_after(self, at: datetime | None) -> bool:
+        return self.complete_at is not None and at is not None and self.complete_at > at
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptEnding:
+    """How the newest attempt ended."""
+
+    end: AttemptEnd
+    reason: Reason
+    at: datetime
+    infrastructure: bool = False
+    exit_code: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One step. ``state`` and ``reason`` are what people see after it."""
+
+    state: JobState
+    reason: Reason
+    effects: tuple[Effect, ...] = ()
+    stopping: bool = False
+    held: bool = False
+    degraded: bool = False
+    ending: AttemptEnding | None = None
+    next_attempt: bool = False
+    stop_cause: str | None = None
+    released: bool = False
+    due_in: timedelta | None = None  # None: nothing until something new is seen or asked
+    notes: Mapping[str, FactValue] = field(default_factory=dict)
+
+
+def next_move(job: JobView, sight: Sight, group: GroupSnapshot, now: datetime) -> Move:
+    """The one next step of a job. Total: every combination of intent and sight has an answer."""
+    if job.state in TERMINAL_STATES and job.attempt.ended:
+        return _after_the_end(job, sight)
+    facts = sight.facts if not sight.gone else None
+    if facts is not None and facts.outcome is not None and not job.attempt.stop_cause:
+        return _ended(job, facts, group, now)
+    if job.desired is Desired.CANCEL or job.attempt.stop_cause:
+        return _stopping(job, sight, facts, group, now)
+    if facts is None:
+        return _without_object(job, sight, now)
+    return _alive(job, facts, group, now)
+
+
+# --------------------------------------------------------------------------- the object lives
+
+
+def _alive(job: JobView, facts: WorkloadFacts, group: GroupSnapshot, now: datetime) -> Move:
+    derived = derive(facts, group, now)
+    if (cause := _own_stop_cause(job, facts, now)) is not None:
+        kept = _shown(job, derived)  # recorded first, stopped in the next step: a crash between loses no cause
+        return Move(state=kept.state, reason=kept.reason, stopping=True, stop_cause=cause, due_in=timedelta(0))
+    shown = _shown(job, derived)
+    effects: tuple[Effect, ...] = ()
+    if job.can_hold and facts.active == job.held:
+        effects = (Effect.HOLD,) if job.held else (Effect.RELEASE,)
+    return Move(
+        state=shown.state,
+        reason=shown.reason,
+        effects=effects,
+        stopping=derived.stopping,
+        held=job.held,
+        degraded=derived.degraded,
+        due_in=LOOK_AGAIN if effects else _next_deadline(job, facts, derived, now),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    state: JobState
+    reason: Reason
+
+
+def _shown(job: JobView, derived: Derived) -> _Shown:
+    """Observed → shown. An unknown signal keeps the last state and says the raw text (decision 2)."""
+    if derived.state is ObservedState.UNKNOWN:
+        return _Shown(job.state, derived.reason)
+    if job.held and derived.state is ObservedState.QUEUED and not derived.held:
+        return _Shown(JobState.QUEUED, Reason(ReasonCode.HELD, derived.reason.facts))
+    return _Shown(JobState(derived.state.value), derived.reason)
+
+
+def _own_stop_cause(job: JobView, facts: WorkloadFacts, now: datetime) -> str | None:
+    """A limit of ours that has passed: the run-time limit (decision 7) or an image that cannot be pulled (8)."""
+    started = _running_since(facts)
+    if job.max_run is not None and started is not None:
+        ran = timedelta(seconds=job.attempt.ran_seconds) + (now - started)
+        if ran >= job.max_run:
+            return "time_limit" if job.kind is Kind.TRAINING else "stopped_at_limit"
+    for pod in facts.pods:
+        limit = IMAGE_LIMITS.get(pod.image_problem) if pod.image_problem else None
+        if limit is not None and now - (pod.image_problem_since or now) >= limit:
+            return pod.image_problem.value if pod.image_problem else None
+    return None
+
+
+def _running_since(facts: WorkloadFacts) -> datetime | None:
+    """Start of the present run, if it runs now."""
+    if facts.ready_at is None or facts.ended_at is not None:
+        return None
+    if facts.evicted_at is not None and facts.ready_at <= facts.evicted_at:
+        return None
+    return facts.ready_at
+
+
+def _next_deadline(job: JobView, facts: WorkloadFacts, derived: Derived, now: datetime) -> timedelta | None:
+    """When the answer may change although nothing new is seen."""
+    waits: list[timedelta] = []
+    if job.max_run is not None and (started := _running_since(facts)) is not None:
+        waits.append(job.max_run - timedelta(seconds=job.attempt.ran_seconds) - (now - started))
+    if derived.state is ObservedState.CREATING:
+        waits.append(timedelta(seconds=30))
+    if derived.state is ObservedState.QUEUED and not derived.held:
+        waits.append(timedelta(seconds=20))  # node facts in the reason follow the cluster, not the object
+    if not waits:
+        return None
+    return max(timedelta(seconds=1), min(waits))
+
+
+# --------------------------------------------------------------------------- no object
+
+
+def _without_object(job: JobView, sight: Sight, now: datetime) -> Move:
+    attempt = job.attempt
+    if attempt.seen and (sight.gone or sight.looked_after(attempt.submitted_at)):
+        lost = Reason(ReasonCode.OUTCOME_NOT_RECORDED)
+        return Move(
+            state=JobState.FAILED,
+            reason=lost,
+            ending=AttemptEnding(AttemptEnd.LOST, lost, now),
+            released=True,
+            due_in=None,
+        )
+    between = job.state is JobState.RETRYING
+    state = JobState.RETRYING if between else JobState.QUEUED
+    if job.held:
+        return Move(state=JobState.QUEUED, reason=Reason(ReasonCode.HELD), held=True, due_in=None)
+    if attempt.submitted_at is None:
+        reason = job.reason if between else Reason(ReasonCode.SUBMITTED)
+        return Move(state=state, reason=reason, effects=(Effect.SUBMIT,), due_in=LOOK_AGAIN)
+    waited = now - attempt.submitted_at
+    if waited >= RESUBMIT_AFTER and sight.looked_after(attempt.submitted_at):
+        return Move(state=state, reason=job.reason, effects=(Effect.SUBMIT,), due_in=LOOK_AGAIN)
+    return Move(state=state, reason=job.reason, due_in=LOOK_AGAIN)
+
+
+# --------------------------------------------------------------------------- being stopped
+
+
+def _stopping(job: JobView, sight: Sight, facts: WorkloadFacts | None, group: GroupSnapshot, now: datetime) -> Move:
+    """A cancel, or a stop of ours: the end is recorded when the objects are gone (decision 2)."""
+    attempt = job.attempt
+    gone = sight.gone or (facts is None and sight.looked_after(attempt.stop_asked_at))
+    if attempt.stop_asked_at is not None and gone:
+        return _stopped(job, now)
+    if facts is not None:
+        derived = derive(facts, group, now)
+        shown = _Shown(job.state, job.reason) if derived.state in _ENDED_STATES else _shown(job, derived)
+    else:
+        shown = _Shown(job.state if job.state not in TERMINAL_STATES else JobState.QUEUED, job.reason)
+    asked_again = attempt.stop_asked_at is None or now - attempt.stop_asked_at >= timedelta(seconds=30)
+    reason = Reason(ReasonCode.CANCELLING) if job.desired is Desired.CANCEL else shown.reason
+    return Move(
+        state=shown.state,
+        reason=reason,
+        effects=(Effect.STOP,) if asked_again else (),
+        stopping=True,
+        due_in=LOOK_AGAIN,
+    )
+
+
+_ENDED_STATES = frozenset({ObservedState.SUCCEEDED, ObservedState.FAILED})
+
+
+def _stopped(job: JobView, now: datetime) -> Move:
+    cause = job.attempt.stop_cause
+    if not cause:
+        reason = Reason(ReasonCode.CANCELLED_BY_PERSON)
+        state, end = JobState.CANCELLED, AttemptEnd.STOPPED
+    else:
+        reason = Reason(ReasonCode(cause), job.reason.facts)
+        state = JobState.SUCCEEDED if cause == ReasonCode.STOPPED_AT_LIMIT.value else JobState.FAILED
+        end = AttemptEnd.STOPPED
+    return Move(state=state, reason=reason, ending=AttemptEnding(end, reason, now), released=True, due_in=None)
+
+
+# --------------------------------------------------------------------------- ended by itself
+
+
+def _ended(job: JobView, facts: WorkloadFacts, group: GroupSnapshot, now: datetime) -> Move:
+    derived = derive(facts, group, now)
+    at = facts.ended_at or now
+    if facts.outcome is Outcome.SUCCEEDED:
+        ending = AttemptEnding(AttemptEnd.SUCCEEDED, derived.reason, at, exit_code=0)
+        return Move(
+            state=JobState.SUCCEEDED,
+            reason=derived.reason,
+            stopping=derived.stopping,
+            ending=ending,
+            due_in=LOOK_AGAIN,
+        )
+    failure = facts.failure
+    infrastructure = failure is not None and failure.code in INFRASTRUCTURE_FAILURES
+    ending = AttemptEnding(
+        AttemptEnd.FAILED,
+        derived.reason,
+        at,
+        infrastructure=infrastructure,
+        exit_code=failure.exit_code if failure else None,
+    )
+    if job.desired is Desired.RUN and _may_retry(job, infrastructure):
+        return Move(
+            state=JobState.RETRYING,
+            reason=derived.reason,
+            ending=ending,
+            next_attempt=True,
+            held=job.held,
+            due_in=timedelta(0),
+        )
+    return Move(
+        state=JobState.FAILED,
+        reason=derived.reason,
+        stopping=derived.stopping,
+        ending=ending,
+        due_in=LOOK_AGAIN,
+    )
+
+
+def _may_retry(job: JobView, infrastructure: bool) -> bool:
+    """Decision 4: two retries after infrastructure causes, ``retry_limit`` after the application's own."""
+    if infrastructure:
+        return job.attempt.infra_failures < INFRA_RETRY_LIMIT
+    return job.attempt.app_failures < job.retry_limit
+
+
+def _after_the_end(job: JobView, sight: Sight) -> Move:
+    """Terminal absorbs: only what is left on the cluster is cleared away, once its logs are read."""
+    live = sight.facts if not sight.gone else None
+    if live is None:
+        return Move(state=job.state, reason=job.reason, released=True, due_in=None)
+    ended_at = live.ended_at
+    waited_enough = (
+        ended_at is not None and sight.complete_at is not None and sight.complete_at - ended_at > KEEP_OBJECT
+    )
+    must_go = live.outcome is None or job.attempt.logs_complete or waited_enough
+    return Move(
+        state=job.state,
+        reason=job.reason,
+        effects=(Effect.STOP,) if must_go else (),
+        stopping=live.ending,
+        due_in=LOOK_AGAIN,
+    )

@@ -1,0 +1,41 @@
+"""Names that a cluster accepts, made from names that people type (cases C-01 and C-03).
+
+An object name is a DNS label that also is a legal service name: it begins with a letter, has lower-case
+letters, digits and single dashes, and ends with a letter or digit. The typed name stays the display name.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+SLUG_MAX = 18
+OBJECT_NAME_MAX = 40
+DISPLAY_NAME_MAX = 300
+SPACE_SLUG_MAX = 40
+
+
+def slug(text: str, limit: int = SLUG_MAX, fallback: str = "job") -> str:
+    """Lower-case ASCII of ``text`` with single dashes, at most ``limit`` long; ``fallback`` if nothing is left."""
+    ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    cleaned = re.sub(r"[^a-z0-9]+", "-", ascii_text.lower()).strip("-")
+    return cleaned[:limit].strip("-") or fallback
+
+
+def object_name(job_slug: str, salt: str, attempt: int) -> str:
+    """The cluster object of one attempt: `j-<slug>-<salt>-<attempt>`, at most 40 characters (decision 47).
+
+    ``salt`` is the last ten characters of the job's ULID, or a fresh one after a name conflict.
+    """
+    return f"j-{job_slug}-{salt.lower()}-{attempt}"
+
+
+def space_name(team_slug: str, team_ulid: str) -> str:
+    """A team's space on a cluster, never used again for another team (decision 17)."""
+    return f"slu-{slug(team_slug, SPACE_SLUG_MAX, 'team')}-{team_ulid[-6:].lower()}"
+
+
+def clean_display_name(text: str) -> str:
+    """The typed name without surrounding blanks and without control characters; may come back empty."""
+    kept = "".join(ch for ch in text if unicodedata.category(ch) not in {"Cc", "Cs"})
+    return kept.strip()[:DISPLAY_NAME_MAX]

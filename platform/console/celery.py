@@ -1,0 +1,24 @@
+"""The Celery application and its schedule. Tasks are ticks: they carry no payload that could be lost.
+
+Every entry expires below its period, so a slow worker never works off a backlog of stale ticks.
+"""
+
+from __future__ import annotations
+
+import os
+
+from celery import Celery
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings.base")
+
+app = Celery("console")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks()
+
+app.conf.beat_schedule = {
+    "clusters-sync-due": {"task": "clusters.sync_due", "schedule": 1.0, "options": {"expires": 0.9}},
+    "jobs-sweep": {"task": "jobs.sweep", "schedule": 2.0, "options": {"expires": 1.9}},
+    "jobs-collect-logs": {"task": "jobs.collect_logs", "schedule": 3.0, "options": {"expires": 2.9}},
+    "console-demo-arrivals": {"task": "console.demo_arrivals", "schedule": 5.0, "options": {"expires": 4.5}},
+    "jobs-housekeeping": {"task": "jobs.housekeeping", "schedule": 3600.0, "options": {"expires": 600}},
+}
