@@ -1,7 +1,7 @@
 """Find the servers' programs inside their wheels, which are never imported: their own start-up code is not ours.
 
-A virtual environment below a folder that only root may enter (0700 /root) is out of reach for the servers' user. Then the
-programs are copied once to CACHE, readable by all; the rights of existing folders are never changed.
+A virtual environment below a folder that only root may enter (0700 /root) is out of reach for the servers' user. Then
+the programs are copied once to CACHE, readable by all; the rights of existing folders are never changed.
 """
 
 from __future__ import annotations

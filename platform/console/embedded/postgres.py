@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,6 +26,7 @@ DATABASE = "sluice"
 ROLE = "sluice"
 SUPERUSER = "postgres"
 PORT = "5432"
+INITIALISE_SECONDS = 120.0
 LOG_NAME = "postgres"
 # A fast shutdown ends sessions and writes a checkpoint; an immediate one leaves the rest to crash recovery.
 STOP_LADDER = ((signal.SIGINT, 1.2), (signal.SIGQUIT, 0.5))
@@ -71,7 +73,7 @@ class Postgres:
         self.major = int(self.version.split(".")[0])
         self._sockets = ServerFolder(sockets, user)
         self._refuse_other_major()
-        self._data = ServerFolder(state.private_folder(f"pg{self.major}", user), user)
+        self._data: ServerFolder | None = None
 
     @property
     def url(self) -> str:
@@ -92,67 +94,78 @@ class Postgres:
         if majors and self.major not in majors:
             old = majors[-1]
             raise EmbeddedError(
-                f"{self._state.path} holds data of PostgreSQL {old}, and this Sluice brings PostgreSQL {self.major}. Start "
-                f"it once more with the programs of version {old} (SLUICE_PG_BIN), save the data with pg_dump, start this "
-                "version in another folder (SLUICE_STATE_DIR) and load it there with pg_restore."
+                f"{self._state.path} holds data of PostgreSQL {old}, and this Sluice brings PostgreSQL {self.major}. "
+                f"Start it once more with the programs of version {old} (SLUICE_PG_BIN), save the data with pg_dump, "
+                "start this version in another folder (SLUICE_STATE_DIR) and load it there with pg_restore."
             )
 
-    def prepare(self) -> None:
+    def prepare(self, inherited: Sequence[int] = ()) -> None:
         """Create the data folder where there is none, and forget the process number of an earlier start.
 
         Only call it while no server of an earlier start can be alive (see `StateDir.children_lock`).
         """
-        (self._data.path / "postmaster.pid").unlink(missing_ok=True)  # its number may be another process's by now
-        if not (self._data.path / "PG_VERSION").exists():
-            self._initialise()
+        path = self._state.path / f"pg{self.major}"
+        if not path.exists():
+            self._initialise(path, inherited)
+        (path / "postmaster.pid").unlink(missing_ok=True)  # its number may be another process's by now
+        self._data = ServerFolder(path, self._user)
 
-    def _initialise(self) -> None:
-        argv = ["-D", self._data.name_for_server, "-U", SUPERUSER, "--auth-local=scram-sha-256", "--auth-host=reject"]
-        argv += ["--encoding=UTF8", "--locale=C.UTF-8" if sys.platform.startswith("linux") else "--locale=C"]
-        argv += ["--no-instructions"]
-        if self.major >= 17:
-            argv += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
-        if self._throw_away:
-            argv += ["--no-sync"]
+    def _initialise(self, path: Path, inherited: Sequence[int]) -> None:
+        """Make a new data folder under another name and rename it once it is whole."""
+        unfinished = path.with_name(f"new-{path.name}")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        folder = ServerFolder(self._state.private_folder(unfinished.name, self._user), self._user)
         reader, writer = os.pipe()
         try:
             if self._user.drops:
                 os.fchown(reader, self._user.uid, self._user.gid)  # /dev/fd opens the pipe anew, as that user
             os.write(writer, self._secrets.superuser_password.encode() + b"\n")
             os.close(writer)
-            done = subprocess.run(
-                [self._programs / "initdb", *argv, f"--pwfile=/dev/fd/{reader}"],
-                capture_output=True,
-                text=True,
-                env=self._server_env(),
-                cwd="/",
-                start_new_session=True,
-                umask=0o077,
-                pass_fds=(reader, *self._data.pass_fds),
-                **self._user.popen_options(),
-            )
+            argv = [*self._initdb_argv(), "-D", folder.name_for_server, f"--pwfile=/dev/fd/{reader}"]
+            child = self._start(argv, signal.SIGKILL, (*inherited, reader, *folder.pass_fds))
         finally:
             os.close(reader)
-        if done.returncode != 0:
-            raise EmbeddedError(f"PostgreSQL could not create its data folder {self._data.path}: {done.stderr.strip()}")
+            folder.close()
+        child.wait(INITIALISE_SECONDS)
+        if child.exit_code != 0:
+            child.kill()
+            raise EmbeddedError(
+                f"PostgreSQL could not create its data folder {path}. The log is {self._state.log_file(LOG_NAME)}; "
+                f"the last lines:\n{self._state.log_tail(LOG_NAME)}"
+            )
+        unfinished.rename(path)
+
+    def _initdb_argv(self) -> list[str]:
+        argv = [str(self._programs / "initdb"), "--no-instructions", "--encoding=UTF8", f"--username={SUPERUSER}"]
+        argv += ["--auth-local=scram-sha-256", "--auth-host=reject"]
+        argv += ["--locale=C.UTF-8" if sys.platform.startswith("linux") else "--locale=C"]
+        if self.major >= 17:
+            argv += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+        if self._throw_away:
+            argv += ["--no-sync"]
+        return argv
 
     def spawn(self, inherited: Sequence[int] = ()) -> ChildProcess:
-        """Start the server in the foreground; it answers some moments later (`accepts_connections`)."""
+        """Start the server on its prepared folder; it answers some moments later (`accepts_connections`)."""
+        assert self._data is not None
         settings = {**SETTINGS, "unix_socket_directories": self._sockets.name_for_server}
         if self._throw_away:
             settings |= THROW_AWAY_SETTINGS
         argv = [str(self._programs / "postgres"), "-D", self._data.name_for_server]
         for name, value in settings.items():
             argv += ["-c", f"{name}={value}"]
+        return self._start(argv, signal.SIGQUIT, (*inherited, *self._data.pass_fds, *self._sockets.pass_fds))
+
+    def _start(self, argv: Sequence[str], death_signal: signal.Signals, pass_fds: Sequence[int]) -> ChildProcess:
         log = self._state.open_log(LOG_NAME)
         try:
             return ChildProcess(
                 argv,
                 env=self._server_env(),
-                death_signal=signal.SIGQUIT,
+                death_signal=death_signal,
                 output=log,
                 user=self._user,
-                pass_fds=(*inherited, *self._data.pass_fds, *self._sockets.pass_fds),
+                pass_fds=pass_fds,
             )
         finally:
             os.close(log)
@@ -196,7 +209,8 @@ class Postgres:
 
     def close(self) -> None:
         """Let go of the folders, once the server has ended."""
-        self._data.close()
+        if self._data is not None:
+            self._data.close()
         self._sockets.close()
 
 

@@ -132,7 +132,7 @@ def wait_until(done: Callable[[], bool], seconds: float) -> bool:
 
 
 def stop_all(stops: Sequence[tuple[ChildProcess, Sequence[tuple[signal.Signals, float]]]]) -> None:
-    """Stop several children side by side, each by its own ladder of (signal, seconds to wait), and SIGKILL at its end."""
+    """Stop children side by side, each by its own ladder of (signal, seconds to wait) with SIGKILL at its end."""
     deadlines: dict[ChildProcess, float] = {}
     ladders = {child: list(ladder) for child, ladder in stops}
     while ladders:

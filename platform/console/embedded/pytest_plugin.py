@@ -1,8 +1,8 @@
 """Gives the tests a throw-away PostgreSQL and Valkey of the very kind that `make run` starts.
 
 Loaded with `-p console.embedded.pytest_plugin`, before any settings are read. SLUICE_TEST_DATABASE_URL and
-SLUICE_TEST_REDIS_URL name servers to use instead. The workers of a parallel run inherit the servers of their parent. The
-servers end with pytest, however it ends; the folder of a run that was killed is removed by the next run.
+SLUICE_TEST_REDIS_URL name servers to use instead. The workers of a parallel run inherit the servers of their parent.
+The servers end with pytest, however it ends; the folder of a run that was killed is removed by the next run.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def throw_away_servers() -> Iterator[dict[str, str]]:
     """DATABASE_URL and REDIS_URL of two servers that vanish, folder and all, when the context ends."""
     folder = Path(tempfile.mkdtemp(prefix=FOLDER_PREFIX))
     state = StateDir(folder)
-    lock = state.children_lock(wait_seconds=0)
+    lock = state.children_lock()
     assert lock is not None  # nobody else knows this folder yet
     user = choose_service_user(None, say=print)
     sockets = state.socket_folder(user)
@@ -65,7 +65,7 @@ def throw_away_servers() -> Iterator[dict[str, str]]:
     try:
         broker_child = broker.spawn([lock.fd])
         stops.append((broker_child, valkey.STOP_LADDER))
-        database.prepare()
+        database.prepare([lock.fd])
         database_child = database.spawn([lock.fd])
         stops.append((database_child, postgres.STOP_LADDER[1:]))  # nothing in it is worth a checkpoint
         wait_for_server(database, database_child, state, postgres.LOG_NAME)
@@ -90,7 +90,7 @@ def _remove_leftovers() -> None:
             if not ours or not lock_file.exists() or time.time() - lock_file.stat().st_mtime < YOUNG_SECONDS:
                 continue
             state = StateDir(folder)
-            lock = state.children_lock(wait_seconds=0)
+            lock = state.children_lock()
         except (OSError, EmbeddedError):
             continue
         if lock is not None:

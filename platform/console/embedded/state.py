@@ -13,7 +13,6 @@ import os
 import secrets
 import shutil
 import tempfile
-import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -96,13 +95,13 @@ class StateDir:
             )
         if not (self.path / LOCK_NAME).exists() and any(self.path.iterdir()):
             raise EmbeddedError(
-                f"The folder {self.path} is neither empty nor a state folder of Sluice. Set SLUICE_STATE_DIR to another one."
+                f"{self.path} is neither empty nor a state folder of Sluice. Set SLUICE_STATE_DIR to another folder."
             )
         self.path.chmod(0o700)
         self._open_lock(LOCK_NAME).close()
 
-    def _open_lock(self, name: str) -> _Lock:
-        return _Lock(os.open(self.path / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    def _open_lock(self, name: str) -> Lock:
+        return Lock(os.open(self.path / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
     def private_folder(self, name: str, user: ServiceUser | None = None) -> Path:
         """A folder 0700 in the state folder, given to `user` if one is named."""
@@ -114,27 +113,20 @@ class StateDir:
         return folder
 
     # --- one at a time --------------------------------------------------------
-    def lock(self) -> _Lock | None:
+    def lock(self) -> Lock | None:
         """The lock of the one supervisor of this folder, None when another supervisor holds it."""
-        lock = self._open_lock(LOCK_NAME)
+        return self._acquire(LOCK_NAME)
+
+    def children_lock(self) -> Lock | None:
+        """The lock that every child inherits and so holds until the last of them has ended, None while one is alive."""
+        return self._acquire(CHILDREN_LOCK_NAME)
+
+    def _acquire(self, name: str) -> Lock | None:
+        lock = self._open_lock(name)
         if lock.acquire():
             return lock
         lock.close()
         return None
-
-    def children_lock(self, wait_seconds: float) -> _Lock | None:
-        """The lock that every child inherits and so holds until the last of them has ended.
-
-        Waits for what an earlier supervisor that was killed has left behind; None when that is still there afterwards.
-        """
-        lock = self._open_lock(CHILDREN_LOCK_NAME)
-        deadline = time.monotonic() + wait_seconds
-        while not lock.acquire():
-            if time.monotonic() >= deadline:
-                lock.close()
-                return None
-            time.sleep(0.1)
-        return lock
 
     # --- secrets and the running instance -------------------------------------
     def secrets(self, *, has_data: bool) -> Secrets:
@@ -178,7 +170,7 @@ class StateDir:
 
     # --- sockets --------------------------------------------------------------
     def socket_folder(self, user: ServiceUser) -> Path:
-        """A private folder for unix sockets: `run` here, or a new one in /tmp when that path is too long for a socket."""
+        """A private folder for unix sockets: `run` here, or a new one in /tmp when that path is too long."""
         run = self.path / "run"
         self.remove_socket_folder()
         if len(os.fsencode(run)) + len(LONGEST_SOCKET_NAME) <= SOCKET_PATH_LIMIT:
@@ -229,7 +221,7 @@ class StateDir:
         return "\n".join(text.splitlines()[-lines:])
 
 
-class _Lock:
+class Lock:
     """An flock on an open file. It is held until every process that inherited `fd` has closed it or ended."""
 
     def __init__(self, fd: int) -> None:

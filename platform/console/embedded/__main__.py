@@ -1,0 +1,32 @@
+"""`python -m console.embedded`: what `make run` calls."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+
+from console.embedded.errors import EmbeddedError
+from console.embedded.process import die_with_parent
+from console.embedded.supervisor import Supervisor
+from console.embedded.terminal import Terminal
+
+
+def main() -> int:
+    """Run until a signal; 1 with a sentence on standard error when that is impossible."""
+    parser = argparse.ArgumentParser(prog="python -m console.embedded", description="Run the console on this machine.")
+    parser.add_argument(
+        "--stop-with-parent", action="store_true", help="also stop when the process that started it ends"
+    )
+    if parser.parse_args().stop_with_parent:
+        die_with_parent(signal.SIGTERM)
+    try:
+        Supervisor(Terminal()).run()
+    except EmbeddedError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

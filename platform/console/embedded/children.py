@@ -1,0 +1,86 @@
+"""The console's own processes: the same four as in production (see docker-compose.yml), as command lines."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from console.embedded.state import Instance
+
+ROOT = Path(__file__).resolve().parents[3]
+LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
+WEB_THREADS = 8
+WORKER_THREADS = 4
+
+
+@dataclass(frozen=True)
+class Command:
+    """A process to keep alive. `death_signal` is what the kernel sends it when the supervisor is gone.
+
+    What holds no state dies at once by SIGKILL. The web server's parent needs the moment to take its worker along.
+    """
+
+    name: str
+    argv: tuple[str, ...]
+    death_signal: signal.Signals
+
+
+def setup_commands() -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """What runs once, in this order, before the console's processes: (what the person reads, command line)."""
+    return (
+        ("Database tables", _manage("migrate", "--noinput")),
+        ("People and clusters", _manage("instance_setup")),
+    )
+
+
+def console_commands(address: str, state: Path) -> tuple[Command, ...]:
+    """The web server on `address` (HOST:PORT), the worker, the beat and the watcher."""
+    web = _module("gunicorn", "console.wsgi:application", "--bind", address, "--worker-class", "gthread")
+    web += ("--workers", "1", "--threads", str(WEB_THREADS), "--graceful-timeout", "2", "--no-control-socket")
+    web += ("--log-level", "warning")
+    celery = _module("celery", "--app", "console")
+    worker = (*celery, "worker", "--pool", "threads", "--concurrency", str(WORKER_THREADS), "--loglevel", "WARNING")
+    worker += ("--queues", "reconcile,sync,celery", "--hostname", "embedded@%h", "--without-mingle", "--without-gossip")
+    beat = (*celery, "beat", "--schedule", str(state / "beat-schedule"), "--pidfile=", "--loglevel", "WARNING")
+    return (
+        Command("web", web, signal.SIGTERM),
+        Command("worker", worker, signal.SIGKILL),
+        Command("beat", beat, signal.SIGKILL),
+        Command("watcher", _manage("watch"), signal.SIGKILL),
+    )
+
+
+def console_environment(instance: Instance, state: Path) -> dict[str, str]:
+    """The environment of every process of the console: ours, and where to find the servers and keys."""
+    inherited = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
+    return inherited | {
+        "DATABASE_URL": instance.database_url,
+        "REDIS_URL": instance.redis_url,
+        "SLUICE_SECRET_KEY": instance.secret_key,
+        "SLUICE_FERNET_KEYS": instance.fernet_keys,
+        "SLUICE_STATE_DIR": str(state),
+        "SLUICE_BASE_URL": instance.base_url,
+        "SLUICE_DEMO": "1" if instance.demo else "0",
+        "SLUICE_ALLOWED_HOSTS": allowed_hosts(os.environ),
+        "DJANGO_SETTINGS_MODULE": "console.settings.base",
+        "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "platform"))),
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def allowed_hosts(environ: Mapping[str, str]) -> str:
+    """The host names that the web server answers to: those of this machine, and what SLUICE_ALLOWED_HOSTS adds."""
+    added = [host for host in environ.get("SLUICE_ALLOWED_HOSTS", "").split(",") if host]
+    return ",".join(dict.fromkeys((*LOCAL_HOSTS, *added)))
+
+
+def _module(name: str, *arguments: str) -> tuple[str, ...]:
+    return (sys.executable, "-m", name, *arguments)
+
+
+def _manage(*arguments: str) -> tuple[str, ...]:
+    return (sys.executable, str(ROOT / "manage.py"), *arguments)
