@@ -1,0 +1,179 @@
+"""Small words and signs that every page uses: icons, states, times, durations.
+
+Templates say what is meant (`{% icon "clock" %}`, `{{ job.state_since|since }}`); how it looks is decided here
+and in templates/components. Times are shown in the active time zone; scripts may move them to the reader's own.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from django import template
+from django.templatetags.static import static
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.functional import Promise
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext, gettext_lazy, ngettext, pgettext
+
+register = template.Library()
+
+
+# --- icons --------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def _sprite() -> str:
+    return static("sluice/icons.svg")
+
+
+@register.simple_tag
+def icon(name: str, classes: str = "") -> SafeString:
+    """An outline of the sprite as decoration: the word beside it, or the label of its button, says what it means."""
+    return format_html(
+        '<svg class="sl-icon{}" aria-hidden="true"><use href="{}#{}"></use></svg>',
+        f" {classes}" if classes else "",
+        _sprite(),
+        name,
+    )
+
+
+# --- states and flags -----------------------------------------------------------
+
+
+class Sign(NamedTuple):
+    """How a word of the glossary is drawn: its icon beside its name in the reader's language."""
+
+    icon: str
+    label: str | Promise
+
+
+STATES: dict[str, Sign] = {
+    "queued": Sign("clock", gettext_lazy("Queued")),
+    "creating": Sign("loader-2", gettext_lazy("Creating")),
+    "running": Sign("player-play", gettext_lazy("Running")),
+    "retrying": Sign("rotate-clockwise", gettext_lazy("Retrying")),
+    "succeeded": Sign("circle-check", gettext_lazy("Succeeded")),
+    "failed": Sign("circle-x", gettext_lazy("Failed")),
+    "cancelled": Sign("ban", gettext_lazy("Cancelled")),
+}
+
+FLAGS: dict[str, Sign] = {
+    "held": Sign("player-pause", gettext_lazy("Held")),
+    "stopping": Sign("player-stop", gettext_lazy("Stopping")),
+    "degraded": Sign("alert-triangle", gettext_lazy("Partly ready")),
+}
+
+
+@register.inclusion_tag("components/state.html")
+def state_badge(state: str, size: str = "") -> dict[str, Any]:
+    """One of the seven states; ``size="l"`` at the head of a job's page."""
+    return {"state": str(state), "sign": STATES[str(state)], "size": size}
+
+
+@register.inclusion_tag("components/flags.html")
+def flag_signs(flags: list[str]) -> dict[str, Any]:
+    """What holds beside the state: held, stopping, partly ready."""
+    return {"flags": [(flag, FLAGS[flag]) for flag in flags]}
+
+
+@register.filter
+def state_label(state: str) -> str:
+    return str(STATES[str(state)].label)
+
+
+# --- durations ------------------------------------------------------------------
+
+
+def duration_words(length: timedelta | float) -> str:
+    """A length of time in at most two units: `42 s`, `18 min`, `1 h 58 min`, `3 days`. Negative counts as none."""
+    seconds = max(0, int(length.total_seconds() if isinstance(length, timedelta) else length))
+    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
+    if seconds < 60:
+        return gettext("%(count)d s") % {"count": seconds}
+    if hours < 1:
+        return gettext("%(count)d min") % {"count": minutes}
+    if hours < 48:
+        if minutes % 60 == 0:
+            return gettext("%(count)d h") % {"count": hours}
+        return gettext("%(hours)d h %(minutes)d min") % {"hours": hours, "minutes": minutes % 60}
+    return ngettext("%(count)d day", "%(count)d days", days) % {"count": days}
+
+
+@register.filter
+def duration(length: timedelta | float | None) -> str:
+    return "" if length is None else duration_words(length)
+
+
+@register.filter
+def since(start: datetime | None, end: datetime | None = None) -> str:
+    """How long ``start`` is past, seen from ``end`` or from now."""
+    return "" if start is None else duration_words((end or timezone.now()) - start)
+
+
+# --- points in time ---------------------------------------------------------------
+
+
+def _day_words(day: date) -> str:
+    today = timezone.localdate()
+    if day == today:
+        return gettext("today")
+    if day == today - timedelta(days=1):
+        return gettext("yesterday")
+    if day.year != today.year:
+        return date_format(day, pgettext("date format", "j M Y"))
+    return date_format(day, pgettext("date format", "j M"))
+
+
+def moment_words(at: datetime, shape: str) -> str:
+    """``at`` as a clock (08:52), a second (08:52:14), a day (today, 28 Nov) or a stamp (28 Nov, 08:52)."""
+    local = timezone.localtime(at)
+    match shape:
+        case "clock":
+            return date_format(local, "H:i")
+        case "second":
+            return date_format(local, "H:i:s")
+        case "day":
+            return _day_words(local.date())
+        case "stamp" if local.date() == timezone.localdate():
+            return date_format(local, "H:i")
+        case "stamp":
+            return date_format(local, pgettext("date format", "j M, H:i"))
+    raise template.TemplateSyntaxError(f"moment knows clock, second, day and stamp, not {shape!r}.")
+
+
+@register.simple_tag
+def moment(at: datetime | None, shape: str = "stamp") -> str | SafeString:
+    """A point in time, with its full form on hover. Nothing for None."""
+    if at is None:
+        return ""
+    local = timezone.localtime(at)
+    return format_html(
+        '<time datetime="{}" title="{}" data-shape="{}">{}</time>',
+        at.isoformat(timespec="seconds"),
+        date_format(local, pgettext("date format", "j M Y, H:i:s T")),
+        shape,
+        moment_words(at, shape),
+    )
+
+
+@register.simple_tag
+def ago(at: datetime) -> SafeString:
+    """How long ago, counted on by scripts in the same words."""
+    words = {"s": gettext("%(count)s s ago"), "min": gettext("%(count)s min ago"), "h": gettext("%(count)s h ago")}
+    seconds = max(0, int((timezone.now() - at).total_seconds()))
+    if seconds < 60:
+        now = words["s"] % {"count": seconds}
+    elif seconds < 7200:
+        now = words["min"] % {"count": seconds // 60}
+    else:
+        now = words["h"] % {"count": seconds // 3600}
+    return format_html(
+        '<time datetime="{}" data-ago-s="{}" data-ago-min="{}" data-ago-h="{}">{}</time>',
+        at.isoformat(timespec="seconds"),
+        *(text % {"count": "{n}"} for text in words.values()),
+        now,
+    )

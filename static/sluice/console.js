@@ -1,0 +1,193 @@
+/* What the consoles gain from scripts. Every page works without this file: links lead, forms post, tables page.
+
+   It adds: the theme switch, confirmations in a dialog, calm polling, logs that follow, times in the reader's zone. */
+(function () {
+  "use strict";
+
+  const LOG_LINES_KEPT = 5000;
+  const FAILURES_UNTIL_STALE = 3;
+  const root = document.documentElement;
+
+  /* ---- theme, menus, dialogs, copying: one listener ---- */
+
+  function switchTheme() {
+    root.dataset.bsTheme = root.dataset.bsTheme === "dark" ? "light" : "dark";
+    try {
+      localStorage.setItem("sluice-theme", root.dataset.bsTheme);
+    } catch {
+      /* not remembered then */
+    }
+  }
+
+  function copyText(button) {
+    const source = document.getElementById(button.dataset.copy);
+    navigator.clipboard.writeText(source.value ?? source.textContent).then(() => {
+      const said = button.querySelector("[data-copied]");
+      if (said) said.textContent = button.dataset.copiedText;
+    });
+  }
+
+  document.addEventListener("click", (event) => {
+    const hit = event.target.closest("[data-theme-switch], [data-close], [data-copy]");
+    for (const menu of document.querySelectorAll("details[data-menu][open]")) {
+      if (!menu.contains(event.target)) menu.open = false;
+    }
+    if (!hit) return;
+    if ("themeSwitch" in hit.dataset) switchTheme();
+    else if ("copy" in hit.dataset) copyText(hit);
+    else if (hit.closest("dialog")) {
+      event.preventDefault(); // the safe button is a link back, for the page without scripts
+      hit.closest("dialog").close();
+    }
+  });
+
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    for (const menu of document.querySelectorAll("details[data-menu][open]")) {
+      menu.open = false;
+      menu.querySelector("summary").focus();
+    }
+  });
+
+  /* ---- a form that sends itself when a choice changes (filters) ---- */
+
+  document.addEventListener("change", (event) => {
+    const form = event.target.closest("form[data-submit-on-change]");
+    if (form) form.requestSubmit();
+  });
+
+  /* ---- confirmations: the page of the question is fetched into the dialog ---- */
+
+  document.addEventListener("htmx:afterSwap", (event) => {
+    const dialog = event.detail.target.closest("dialog[data-confirm]");
+    if (!dialog || dialog.open) return;
+    dialog.showModal();
+    (dialog.querySelector("[aria-invalid=true]") ?? dialog.querySelector("[data-close]"))?.focus();
+  });
+
+  /* ---- polling that never disturbs ---- */
+
+  const failures = new Map(); // region id -> polls that failed in a row
+  const shown = new Map(); // region id -> the last answer, to leave an unchanged region alone
+
+  const isPoll = (element) => /\bevery\b/.test(element.getAttribute("hx-trigger") ?? "");
+
+  /** Somebody is in there: a focused field, an open dialog or fold, a selection. */
+  function isInUse(region) {
+    const active = document.activeElement;
+    if (active && region.contains(active) && active.matches("input, select, textarea, button")) return true;
+    if (region.querySelector("details[open], dialog[open]")) return true;
+    const selection = document.getSelection();
+    return Boolean(selection && !selection.isCollapsed && region.contains(selection.anchorNode));
+  }
+
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    if (isPoll(event.detail.elt) && document.hidden) event.preventDefault();
+  });
+
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const { elt, target, serverResponse } = { elt: event.detail.requestConfig.elt, ...event.detail };
+    if (!isPoll(elt) || !target.id || elt !== target) return;
+    if (event.detail.isError) return;
+    if (shown.get(target.id) === serverResponse || isInUse(target)) event.detail.shouldSwap = false;
+    else shown.set(target.id, serverResponse);
+  });
+
+  /** Keep what is shown, but say that it is old. `delta` is +1 for a failed poll and 0 for one that came back. */
+  function noteOutcome(region, delta) {
+    if (!region.id || !isPoll(region)) return;
+    const count = delta ? (failures.get(region.id) ?? 0) + delta : 0;
+    failures.set(region.id, count);
+    const stale = [...failures.values()].some((value) => value >= FAILURES_UNTIL_STALE);
+    region.classList.toggle("sl-stale", count >= FAILURES_UNTIL_STALE);
+    for (const sign of document.querySelectorAll("[data-live]")) {
+      sign.classList.toggle("sl-fresh-stale", stale);
+      sign.textContent = stale ? sign.dataset.staleText : sign.dataset.live;
+    }
+  }
+
+  document.addEventListener("htmx:responseError", (event) => noteOutcome(event.detail.elt, 1));
+  document.addEventListener("htmx:sendError", (event) => noteOutcome(event.detail.elt, 1));
+  document.addEventListener("htmx:afterOnLoad", (event) => {
+    if (event.detail.xhr.status < 400) noteOutcome(event.detail.elt, 0);
+  });
+
+  /* ---- logs: follow the end until the reader scrolls up; keep the page small ---- */
+
+  const nearEnd = (log) => log.scrollHeight - log.scrollTop - log.clientHeight < 24;
+  const followed = new WeakSet();
+
+  function startFollowing() {
+    for (const log of document.querySelectorAll("[data-follow]")) {
+      if (followed.has(log)) continue;
+      followed.add(log);
+      log.scrollTop = log.scrollHeight;
+    }
+  }
+
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const log = event.detail.target.closest("[data-follow]");
+    if (log) log.dataset.follow = nearEnd(log) ? "end" : "";
+  });
+
+  document.addEventListener("htmx:afterSettle", () => {
+    for (const log of document.querySelectorAll("[data-follow=end]")) {
+      const lines = log.querySelectorAll("li");
+      for (let i = 0; i < lines.length - LOG_LINES_KEPT; i += 1) lines[i].remove();
+      log.scrollTop = log.scrollHeight;
+    }
+  });
+
+  /* ---- times: in the reader's own zone unless the person chose one; ages that go on ---- */
+
+  const SHAPES = {
+    clock: { hour: "2-digit", minute: "2-digit", hourCycle: "h23" },
+    second: { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" },
+    day: { day: "numeric", month: "short" },
+    stamp: { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23" },
+  };
+  const locale = root.lang === "en" ? "en-GB" : root.lang;
+
+  function localWords(at, shape) {
+    const midnight = (date) => new Date(date.getFullYear(), date.getMonth(), date.getDate());
+    const daysAgo = Math.round((midnight(new Date()) - midnight(at)) / 86400000);
+    if (shape === "day" && (daysAgo === 0 || daysAgo === 1)) {
+      return new Intl.RelativeTimeFormat(locale, { numeric: "auto" }).format(-daysAgo, "day");
+    }
+    const format = shape === "stamp" && daysAgo === 0 ? SHAPES.clock : SHAPES[shape];
+    return new Intl.DateTimeFormat(locale, format).format(at);
+  }
+
+  function showLocalTimes() {
+    if (!("localTimes" in root.dataset)) return;
+    for (const time of document.querySelectorAll("time[data-shape]")) {
+      const at = new Date(time.dateTime);
+      time.textContent = localWords(at, time.dataset.shape);
+      time.title = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "long" }).format(at);
+      delete time.dataset.shape;
+    }
+  }
+
+  /** Ages are written by the server; between two answers they are counted on in its words (data-ago-*). */
+  function countAges() {
+    for (const time of document.querySelectorAll("time[data-ago-s]")) {
+      const seconds = Math.max(0, Math.round((Date.now() - new Date(time.dateTime)) / 1000));
+      const { agoS, agoMin, agoH } = time.dataset;
+      const [words, size] = seconds < 60 ? [agoS, 1] : seconds < 7200 ? [agoMin, 60] : [agoH, 3600];
+      const text = words.replace("{n}", Math.floor(seconds / size));
+      if (time.textContent !== text) time.textContent = text;
+    }
+  }
+
+  function refresh() {
+    showLocalTimes();
+    countAges();
+    startFollowing();
+  }
+
+  document.addEventListener("DOMContentLoaded", refresh);
+  document.addEventListener("htmx:afterSettle", refresh);
+  setInterval(() => {
+    if (!document.hidden) countAges();
+  }, 5000);
+})();
