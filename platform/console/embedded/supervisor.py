@@ -125,7 +125,7 @@ class Supervisor:
         while lock is None:
             if time.monotonic() > deadline:
                 raise EmbeddedError(
-                    f"Processes of an earlier start still run: find them with fuser {state.path}/children.lock, end them."
+                    f"Processes of an earlier start still run: end those that fuser {state.path}/children.lock shows."
                 )
             self._pause(TICK_SECONDS)
             lock = state.children_lock()

@@ -1,0 +1,62 @@
+# Two commands are enough on a fresh machine that has python3 with venv, and make: `make run` and `make test`.
+
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+DEMO ?= $(or $(SLUICE_DEMO),1)
+JOBS ?= 2
+PYTEST := $(PY) -m pytest
+SLOW_TIERS := system browser
+
+export PYTHON
+
+# An environment whose interpreter has gone (a system upgrade, a moved folder) is made anew.
+ifneq ($(shell test -x $(PY) && echo yes),yes)
+$(shell rm -f $(VENV)/.installed-run $(VENV)/.installed-dev)
+endif
+
+.PHONY: help run test lint format lock
+
+help:
+	@echo "make run     start the console: PORT=8000, SLUICE_STATE_DIR=folder, DEMO=0 for an empty one"
+	@echo "make test    run all tests"
+	@echo "make lint    style, types and import rules"
+	@echo "make format  format the Python code"
+	@echo "make lock    write the lock files from requirements.in and requirements-dev.in (UPGRADE=1: newest versions)"
+
+$(VENV)/.installed-run: requirements.lock deploy/bootstrap.lock
+	@sh deploy/bootstrap.sh requirements.lock
+	@touch $@
+
+$(VENV)/.installed-dev: requirements-dev.lock deploy/bootstrap.lock
+	@sh deploy/bootstrap.sh requirements-dev.lock
+	@touch $@ $(VENV)/.installed-run
+
+run: $(VENV)/.installed-run
+	@exec env SLUICE_DEMO=$(DEMO) $(PY) -m console.embedded --stop-with-parent
+
+# Every tier runs, also when one before it failed. A tier without a folder is named and passed over.
+test: $(VENV)/.installed-dev
+	@sh deploy/browser.sh || true
+	@failed=""; \
+	$(PYTEST) -n $(JOBS) $(foreach tier,$(SLOW_TIERS),--ignore=tests/$(tier)) tests || failed=" fast"; \
+	for tier in $(SLOW_TIERS); do \
+		if [ ! -d tests/$$tier ]; then echo "tests/$$tier does not exist: passed over"; continue; fi; \
+		$(PYTEST) tests/$$tier || failed="$$failed $$tier"; \
+	done; \
+	if [ -n "$$failed" ]; then echo "Failed tiers:$$failed" >&2; exit 1; fi
+
+lint: $(VENV)/.installed-dev
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy .
+	$(VENV)/bin/lint-imports
+
+format: $(VENV)/.installed-dev
+	$(VENV)/bin/ruff check --fix-only --quiet .
+	$(VENV)/bin/ruff format .
+
+LOCK := $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
+lock: $(VENV)/.installed-dev
+	$(LOCK) $(if $(UPGRADE),--upgrade) requirements.in --output-file requirements.lock
+	$(LOCK) $(if $(UPGRADE),--upgrade) requirements-dev.in --output-file requirements-dev.lock

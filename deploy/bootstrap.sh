@@ -1,0 +1,46 @@
+#!/bin/sh
+# Bring the virtual environment .venv to a lock file, by hashes: bootstrap.sh LOCK
+# Needs Python 3.11 or newer with its venv module and nothing else. PYTHON names the interpreter (python3).
+# The packages come by uv, which pip installs first; where uv fails, pip installs them itself, only slower.
+set -eu
+
+lock=$1
+python=${PYTHON:-python3}
+venv=.venv
+
+fail() {
+    echo "$*" >&2
+    exit 1
+}
+
+command -v "$python" >/dev/null 2>&1 || fail "Sluice needs Python 3.11 or newer, and there is no $python here."
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+    fail "Sluice needs Python 3.11 or newer, and $python is $("$python" -V 2>&1). Name another one: make run PYTHON=python3.12"
+
+if ! "$venv/bin/python" -c 'import pip' 2>/dev/null; then
+    "$python" -c 'import ensurepip, venv' 2>/dev/null ||
+        fail "Python's venv module is missing. On Debian and Ubuntu: apt-get install python3-venv"
+    echo "Creating $venv with $("$python" -V 2>&1)"
+    "$python" -m venv --clear "$venv" || fail "Creating $venv failed."
+fi
+
+echo "Installing the packages of $lock"
+# uv does not read pip's configuration: hand it the package index that this machine prefers.
+index=${PIP_INDEX_URL:-$("$venv/bin/python" -m pip config get global.index-url 2>/dev/null || true)}
+if [ -n "$index" ] && [ -z "${UV_DEFAULT_INDEX:-}" ]; then
+    export UV_DEFAULT_INDEX="$index"
+fi
+export PIP_DISABLE_PIP_VERSION_CHECK=1 UV_PYTHON_DOWNLOADS=never UV_LINK_MODE="${UV_LINK_MODE:-copy}"
+if "$venv/bin/python" -m pip install --quiet --require-hashes --requirement deploy/bootstrap.lock &&
+    "$venv/bin/uv" pip install --quiet --python "$venv/bin/python" --require-hashes --requirement "$lock"; then
+    :
+else
+    echo "uv could not install them; installing by pip"
+    "$venv/bin/python" -m pip install --quiet --require-hashes --requirement "$lock" ||
+        fail "The packages of $lock could not be installed. Is the package index within reach?"
+fi
+
+# Python finds the repository's packages without PYTHONPATH; the paths are relative, so the folder may be moved.
+printf '%s\n' ../../../.. ../../../../platform >"$venv/lib/python$(
+    "$venv/bin/python" -c 'import sys; print("%d.%d" % sys.version_info[:2])'
+)/site-packages/sluice.pth"
