@@ -1,0 +1,13 @@
+"""A simulated cluster: the rules of the gate and of the executor as a pure discrete-event engine.
+
+``world``       plain objects: header, nodes, team queues, workloads; ``codec`` turns each into JSON and back
+``commands``    what can be done to it; ``operations`` carries them out; ``engine`` is the way in
+``state``       indexes over the world, its event heap and its change marks, all rebuilt from the objects
+``quota``       cards held against nominal quota; ``placement`` cards promised and occupied per node
+``admission``   admission cycles; ``preemption`` who has to leave; ``explain`` why somebody waits
+``executor``    gangs onto nodes; ``lifecycle`` pods, exits, evictions; ``behaviour`` what a command does
+``telemetry``   utilisation and ``logs`` log lines, as functions of what is stored
+``randomness``  every draw is a hash of (seed, object, purpose)
+
+No clock, no store, no network: time moves only by ``Engine.run_to`` and by the commands' own times.
+"""

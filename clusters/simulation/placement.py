@@ -1,0 +1,149 @@
+"""Which nodes: who occupies what, and how a gang is laid out.
+
+Two views of a node are kept apart. *Promised* cards were given out by a topology-aware gate; they are free for
+the gate again as soon as the quota is free. *Occupied* cards belong to pods that are on the node, ending ones
+too; only the executor looks at them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from clusters.simulation.world import Node, Workload
+
+CARD_SHARE = (9, 10)
+"""Part of a card node's CPU and memory that belongs to its cards; pods without cards share the rest."""
+
+
+def fill(slots: Iterable[tuple[int, int, str]], pods: int) -> list[str] | None:
+    """Lay out equal pods on nodes ``(rank, pods that fit, name)``, smallest rank first; None = not all fit."""
+    chosen: list[str] = []
+    for _, count, name in sorted(slots):
+        chosen.extend([name] * min(count, pods - len(chosen)))
+        if len(chosen) == pods:
+            return sorted(chosen)
+    return None
+
+
+def least_free_capacity(rooms: Sequence[tuple[str, int]], pods: int, cards: int) -> list[str] | None:
+    """The topology-aware gate's choice: nodes that can take the fewest such pods first, then by name.
+
+    ``rooms`` are ``(node, free cards)``.
+    """
+    if pods == 1:
+        best = min(((free // cards, name) for name, free in rooms if free >= cards), default=None)
+        return None if best is None else [best[1]]
+    return fill(((free // cards, free // cards, name) for name, free in rooms if free >= cards), pods)
+
+
+def binpack(rooms: Sequence[tuple[str, int]], pods: int, cards: int) -> list[str] | None:
+    """The executor's choice: the fullest node that still fits first, then by name."""
+    return fill(((free, free // cards, name) for name, free in rooms if free >= cards), pods)
+
+
+class Floor:
+    """Counts per node, kept in step with the workloads."""
+
+    def __init__(self, nodes: dict[str, Node]) -> None:
+        self._nodes = nodes
+        self._promised: defaultdict[str, int] = defaultdict(int)
+        self._occupied: defaultdict[str, int] = defaultdict(int)
+        self._ending: defaultdict[str, int] = defaultdict(int)
+        self._cpu: defaultdict[str, int] = defaultdict(int)
+        self._memory: defaultdict[str, int] = defaultdict(int)
+        self._pods: defaultdict[str, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
+        self._by_group: dict[str | None, list[str]] = {}
+        self.regroup()
+
+    def regroup(self) -> None:
+        """Learn nodes anew after some came or went."""
+        self._by_group = {}
+        for name in sorted(self._nodes):
+            self._by_group.setdefault(self._nodes[name].group, []).append(name)
+
+    # what the gate sees
+
+    def promise(self, nodes: Iterable[str], cards: int) -> None:
+        """Give out ``cards`` on each node of the list, once per pod; negative cards take them back."""
+        for name in nodes:
+            self._promised[name] += cards
+
+    def choose(self, group: str, pods: int, cards: int, *, empty: bool = False) -> list[str] | None:
+        """Nodes for a gang as a topology-aware gate chooses them; ``empty`` = as if nothing were given out."""
+        nodes = self._nodes
+        promised = self._promised
+        rooms = [
+            (name, nodes[name].usable - (0 if empty else promised[name])) for name in self._by_group.get(group, ())
+        ]
+        return least_free_capacity(rooms, pods, cards)
+
+    def has_promise_room(self, nodes: Sequence[str], cards: int) -> bool:
+        """Whether a choice made earlier still stands."""
+        return all(
+            self._promised[name] + cards * nodes.count(name) <= self._nodes[name].usable
+            for name in dict.fromkeys(nodes)
+        )
+
+    # what the executor sees
+
+    def occupy(self, name: str, workload: Workload) -> None:
+        self._count(name, workload, 1)
+
+    def vacate(self, name: str, workload: Workload) -> None:
+        self._count(name, workload, -1)
+
+    def _count(self, name: str, workload: Workload, sign: int) -> None:
+        spec = workload.spec
+        if spec.cards_per_pod:
+            self._occupied[name] += sign * spec.cards_per_pod
+        else:
+            self._cpu[name] += sign * spec.cpu_millis
+            self._memory[name] += sign * spec.memory_bytes
+        pods = self._pods[name]
+        pods[workload.name] += sign
+        if not pods[workload.name]:
+            del pods[workload.name]
+
+    def mark_ending(self, name: str, cards: int) -> None:
+        """Of the occupied cards, ``cards`` more (or fewer) belong to pods that are ending."""
+        self._ending[name] += cards
+
+    def occupants(self, name: str) -> list[str]:
+        """Workloads with pods on the node."""
+        return sorted(self._pods.get(name, ()))
+
+    def free(self, name: str, *, after_release: bool = False) -> int:
+        """Cards of a node that no pod occupies; ``after_release`` = once the ending pods are gone."""
+        node = self._nodes.get(name)
+        if node is None:
+            return 0
+        return node.usable - self._occupied[name] + (self._ending[name] if after_release else 0)
+
+    def pack(self, workload: Workload, *, after_release: bool = False) -> list[str] | None:
+        """Nodes for a gang as the executor chooses them, all or nothing."""
+        spec = workload.spec
+        if not spec.cards_per_pod:
+            return self._pack_without_cards(spec.pods, spec.cpu_millis, spec.memory_bytes)
+        rooms = [
+            (name, self.free(name, after_release=after_release)) for name in self._by_group.get(spec.node_group, ())
+        ]
+        return binpack(rooms, spec.pods, spec.cards_per_pod)
+
+    def _pack_without_cards(self, pods: int, cpu: int, memory: int) -> list[str] | None:
+        slots = []
+        for name in sorted(self._nodes):
+            node = self._nodes[name]
+            if not node.schedulable:
+                continue
+            fits = pods
+            for total, held, asked in (
+                (node.cpu_millis, self._cpu[name], cpu),
+                (node.memory_bytes, self._memory[name], memory),
+            ):
+                part, whole = CARD_SHARE
+                left = (total - total * part // whole if node.cards else total) - held
+                fits = min(fits, left // asked if asked else fits)
+            if fits > 0:
+                slots.append((fits, fits, name))
+        return fill(slots, pods)
