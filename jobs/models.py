@@ -109,11 +109,13 @@ class Attempt(models.Model):
     object_name = models.CharField(max_length=40)
     uid = models.CharField(max_length=64, blank=True)
     spec_hash = models.CharField(max_length=64)
+    retries_from = models.PositiveIntegerField(default=1)  # first attempt since a person's last restart
     created_at = models.DateTimeField()
     submitted_at = models.DateTimeField(null=True, blank=True)  # newest successful call
     seen_at = models.DateTimeField(null=True, blank=True)
     stop_asked_at = models.DateTimeField(null=True, blank=True)
     stop_cause = models.CharField(max_length=48, blank=True)  # reason code of a stop of ours
+    conflicts = models.PositiveIntegerField(default=0)  # names that belonged to somebody else
     released_at = models.DateTimeField(null=True, blank=True)  # object gone
     ended_at = models.DateTimeField(null=True, blank=True)
     end = models.CharField(max_length=16, blank=True)
@@ -123,7 +125,7 @@ class Attempt(models.Model):
     exit_code = models.IntegerField(null=True, blank=True)
     log_cursor = models.CharField(max_length=64, blank=True)
     log_complete = models.BooleanField(default=False)
-    log_bytes = models.PositiveBigIntegerField(default=0)
+    log_checked_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ["job", "number"]
@@ -133,7 +135,7 @@ class Attempt(models.Model):
         ]
         indexes = [
             models.Index(
-                fields=["id"],
+                fields=["log_checked_at"],
                 condition=models.Q(log_complete=False, seen_at__isnull=False),
                 name="attempts_with_logs_to_come",
             )
@@ -159,6 +161,7 @@ class Run(models.Model):
     nodes = models.JSONField(default=list)
     cards = models.PositiveIntegerField(default=0)
     times_are_bounds = models.BooleanField(default=False)
+    was_evicted = models.BooleanField(default=False)
 
     class Meta:
         ordering = ["attempt", "replica", "ordinal"]

@@ -1,0 +1,95 @@
+"""The sandbox behind the same contract as a real cluster."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import ClassVar
+
+from clusters.backends.sandbox import driver
+from clusters.backends.sandbox.facts import from_ms, inventory, observed_object, uid_of
+from clusters.contract import (
+    Capability,
+    ClusterInventory,
+    LogChunk,
+    Observation,
+    QuotaPlan,
+    QuotaSyncReport,
+    Rejected,
+    Scope,
+    WorkloadRef,
+    WorkloadSpec,
+)
+from clusters.models import Cluster
+from clusters.simulation.commands import Delete, QueueDef, SetActive, SetQuotas, Submit
+from clusters.simulation.world import World
+
+
+class SandboxBackend:
+    """One cluster row's sandbox. Instances are short-lived: a look and the inventory after it share one touch."""
+
+    kind: ClassVar[str] = "sandbox"
+    capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.HOLD, Capability.TOPOLOGY})
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._world: World | None = None
+
+    def submit(self, spec: WorkloadSpec) -> WorkloadRef:
+        found = driver.find_workload(self._cluster, spec.object_name)
+        if found is not None and (found.spec.job_ulid, found.spec.attempt) != (spec.job_ulid, spec.attempt):
+            raise Rejected("name_taken", spec.object_name)
+        if found is None:
+            driver.send(self._cluster, Submit.of(driver.now_ms(), spec))
+        return WorkloadRef(
+            job_ulid=spec.job_ulid,
+            attempt=spec.attempt,
+            space=spec.space,
+            object_name=spec.object_name,
+            uid=uid_of(found) if found is not None else None,
+        )
+
+    def stop(self, ref: WorkloadRef, grace: timedelta) -> None:
+        found = driver.find_workload(self._cluster, ref.object_name)
+        if found is not None and found.spec.job_ulid != ref.job_ulid:
+            return  # somebody else's object of this name is never touched
+        grace_ms = round(grace.total_seconds() * 1000)
+        driver.send(self._cluster, Delete(driver.now_ms(), ref.object_name, grace_ms))
+
+    def set_held(self, ref: WorkloadRef, held: bool) -> None:
+        driver.send(self._cluster, SetActive(driver.now_ms(), ref.object_name, active=not held))
+
+    def observe(self, scope: Scope) -> Observation:
+        self._world = world = driver.touch(self._cluster)
+        return Observation(
+            read_at=from_ms(world.now_ms),
+            complete=not scope.spaces,
+            objects=tuple(
+                observed_object(world, workload)
+                for workload in world.workloads.values()
+                if not scope.spaces or workload.spec.space in scope.spaces
+            ),
+        )
+
+    def inventory(self) -> ClusterInventory:
+        world, self._world = self._world or driver.touch(self._cluster), None
+        return inventory(world)
+
+    def apply_quotas(self, plan: QuotaPlan) -> QuotaSyncReport:
+        queues = tuple(
+            QueueDef(
+                name=queue.queue,
+                space=queue.space,
+                quotas=tuple((quota.node_group, quota.nominal) for quota in queue.quotas),
+                local_queues=queue.local_queues,
+            )
+            for queue in plan.queues
+        )
+        pool = tuple((quota.node_group, quota.nominal) for quota in plan.pool)
+        driver.send(self._cluster, SetQuotas(driver.now_ms(), queues, pool))
+        return QuotaSyncReport(changed=tuple(queue.queue for queue in plan.queues))
+
+    def tail_logs(self, ref: WorkloadRef, cursor: str) -> LogChunk:
+        workload = driver.find_workload(self._cluster, ref.object_name)
+        if workload is None or workload.spec.job_ulid != ref.job_ulid:
+            return LogChunk(lines=(), cursor=cursor, complete=True)  # gone: nothing more will come
+        return LogChunk(lines=(), cursor=cursor, complete=False)

@@ -1,0 +1,49 @@
+"""What the layers above may ask of clusters: observed rows, snapshots, and the backend behind a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from clusters.contract import Capability, SchedulerBackend, WorkloadFacts
+from clusters.facts_codec import facts_from_json
+from clusters.models import Cluster, ObservedWorkload
+from clusters.registry import backend_for
+from clusters.selectors import group_snapshots
+
+__all__ = ["ObservedRow", "backend", "capabilities_of", "group_snapshots", "observed_forget", "observed_rows"]
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedRow:
+    """One attempt's object as last seen."""
+
+    attempt_no: int
+    uid: str
+    version: int
+    facts: WorkloadFacts
+    gone: bool
+
+
+def observed_rows(job_ulids: Iterable[str]) -> dict[str, dict[int, ObservedRow]]:
+    """Observed rows by job and attempt number; one query."""
+    found: dict[str, dict[int, ObservedRow]] = {}
+    for row in ObservedWorkload.objects.filter(job_ulid__in=list(job_ulids)):
+        found.setdefault(row.job_ulid, {})[row.attempt_no] = ObservedRow(
+            row.attempt_no, row.uid, row.version, facts_from_json(row.facts), row.gone
+        )
+    return found
+
+
+def backend(cluster: Cluster) -> SchedulerBackend:
+    return backend_for(cluster)
+
+
+def capabilities_of(cluster: Cluster) -> frozenset[Capability]:
+    """What this cluster can do beyond the six methods."""
+    return backend_for(cluster).capabilities
+
+
+def observed_forget(job_ulids: Iterable[str]) -> int:
+    """Drop rows of objects that are gone, of jobs that need them no more; returns how many."""
+    return ObservedWorkload.objects.filter(job_ulid__in=list(job_ulids), gone=True).delete()[0]

@@ -1,0 +1,178 @@
+"""The log archive: written once by a claimed sweep with a cursor per attempt, read by everybody (decision 32).
+
+Lines are kept as the bytes that were written; whoever shows them decodes them without ever failing (C-54).
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from clusters.contract import BackendError
+from clusters.contract import LogChunk as BackendChunk
+from clusters.services import backend
+from common.faults import reach
+from common.locks import LockSpace, try_session_lock
+from jobs.domain.words import TERMINAL_STATES
+from jobs.models import Attempt, LogChunk
+from jobs.specs import workload_ref
+
+logger = logging.getLogger(__name__)
+
+SWEEP_ATTEMPTS = 200
+SWEEP_SECONDS = 20
+LINES_MAX = 1_000
+SHOWN_LINE_MAX = 4_000
+"""Bytes of one line that a page or the API shows; the archive keeps all."""
+
+_ESCAPES = re.compile(r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-_]")
+"""OSC sequences (titles, links), CSI sequences (colours, cursor), and two-byte escapes."""
+
+
+# --------------------------------------------------------------------------- writing
+
+
+def collect_logs() -> int:
+    """Bring new lines of every attempt that may have some into the archive; returns how many attempts were read."""
+    with try_session_lock(LockSpace.LOG_COLLECT, 0) as taken:
+        if not taken:
+            return 0
+        until = timezone.now() + timedelta(seconds=SWEEP_SECONDS)
+        waiting = (
+            Attempt.objects.filter(log_complete=False, seen_at__isnull=False)
+            .select_related("job__team", "job__cluster")
+            .order_by(F("log_checked_at").asc(nulls_first=True))[:SWEEP_ATTEMPTS]
+        )
+        done = 0
+        for attempt in waiting:
+            if timezone.now() > until:
+                break
+            try:
+                collect_attempt(attempt)
+            except BackendError as error:
+                logger.warning("logs of %s: %s", attempt.object_name, error.code)
+                Attempt.objects.filter(pk=attempt.pk).update(log_checked_at=timezone.now())
+            done += 1
+        return done
+
+
+def collect_attempt(attempt: Attempt) -> None:
+    """One read and one transaction. The cursor guards it: the same lines are never stored twice."""
+    reach("logs.read.before")
+    chunk = backend(attempt.job.cluster).tail_logs(workload_ref(attempt.job, attempt), attempt.log_cursor)
+    reach("logs.read.after")
+    now = timezone.now()
+    with transaction.atomic():
+        moved = Attempt.objects.filter(pk=attempt.pk, log_cursor=attempt.log_cursor, log_complete=False).update(
+            log_cursor=chunk.cursor,
+            log_complete=_is_complete(attempt, chunk),
+            log_checked_at=now,
+        )
+        if moved and chunk.lines:
+            LogChunk.objects.create(
+                attempt=attempt,
+                first_seq=chunk.lines[0].seq,
+                last_seq=chunk.lines[-1].seq,
+                index=[[line.seq, int(line.at.timestamp() * 1000), line.rank] for line in chunk.lines],
+                payload=b"\n".join(line.data.replace(b"\n", b" ") for line in chunk.lines),
+            )
+        reach("logs.commit.before")
+    reach("logs.commit.after")
+
+
+def _is_complete(attempt: Attempt, chunk: BackendChunk) -> bool:
+    """A backend may say complete for an object it does not know yet; ours must have ended as well."""
+    ended = bool(attempt.end) or attempt.job.state in TERMINAL_STATES
+    return chunk.complete and not chunk.lines and ended
+
+
+# --------------------------------------------------------------------------- reading
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line as people see it. ``seq`` is the cursor after it."""
+
+    seq: int
+    at: datetime
+    rank: int
+    pod: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogPage:
+    """Lines after a cursor; ``next`` is the cursor to go on from; ``complete`` = nothing more will come."""
+
+    lines: tuple[Line, ...]
+    next: int
+    complete: bool
+
+
+def read_logs(attempt: Attempt, *, after: int = -1, rank: int | None = None, limit: int = LINES_MAX) -> LogPage:
+    """Lines of one attempt after ``after``, of one rank or of all. Reads the archive only."""
+    lines: list[Line] = []
+    chunks = attempt.log_chunks.filter(last_seq__gt=after).order_by("first_seq")
+    newest = after
+    for chunk in chunks.iterator(chunk_size=20):
+        for line in _lines_of(attempt, chunk):
+            if line.seq <= after:
+                continue
+            newest = line.seq
+            if rank is None or line.rank == rank:
+                lines.append(line)
+                if len(lines) >= limit:
+                    return LogPage(tuple(lines), newest, complete=False)
+    return LogPage(tuple(lines), newest, complete=attempt.log_complete)
+
+
+def last_lines(attempt: Attempt, *, rank: int | None = None, limit: int = 200) -> LogPage:
+    """The newest lines, oldest of them first, for a page's first view."""
+    kept: list[Line] = []
+    newest = -1
+    for chunk in attempt.log_chunks.order_by("-first_seq")[:50]:
+        found = [line for line in _lines_of(attempt, chunk) if rank is None or line.rank == rank]
+        newest = max(newest, chunk.last_seq)
+        kept = found + kept
+        if len(kept) >= limit:
+            break
+    return LogPage(tuple(kept[-limit:]), newest, complete=attempt.log_complete)
+
+
+def raw_log(attempt: Attempt) -> Iterator[bytes]:
+    """The archive as written, for a download: exact bytes, one line each."""
+    for chunk in attempt.log_chunks.order_by("first_seq").iterator(chunk_size=20):
+        yield bytes(chunk.payload) + b"\n"
+
+
+def _lines_of(attempt: Attempt, chunk: LogChunk) -> Sequence[Line]:
+    return [
+        Line(
+            seq=seq,
+            at=datetime.fromtimestamp(at_ms / 1000, UTC),
+            rank=rank,
+            pod=f"{attempt.object_name}-{rank}",
+            text=shown(data),
+        )
+        for (seq, at_ms, rank), data in zip(chunk.index, bytes(chunk.payload).split(b"\n"), strict=True)
+    ]
+
+
+def shown(data: bytes) -> str:
+    """One line as text: never an exception, the last overwrite of a progress bar, no control characters.
+
+    U+FFFD stands for what is not UTF-8 (C-54); of a line with carriage returns only the last part is left
+    (C-56); escape sequences are dropped (C-57).
+    """
+    cut = data[-SHOWN_LINE_MAX:] if b"\r" in data else data[:SHOWN_LINE_MAX]
+    text = cut.decode("utf-8", "replace").rstrip("\r")
+    text = text.rsplit("\r", 1)[-1]
+    text = _ESCAPES.sub("", text)
+    return "".join(ch if ch == "\t" or ch.isprintable() else "\ufffd" if ch == "\x00" else "" for ch in text)

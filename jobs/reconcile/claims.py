@@ -1,0 +1,66 @@
+"""Claims: a job's row is taken with a token and a lease, worked on outside any transaction, and given back
+by an update that only succeeds while the token is still ours. Whoever lost the claim drops what it did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import connection
+
+from common.faults import reach
+from common.ids import new_ulid
+
+_CLAIM = """
+UPDATE jobs_jobsync AS s
+   SET token = %(token)s, lease_until = %(until)s
+  FROM (SELECT job_id FROM jobs_jobsync
+         WHERE (lease_until IS NULL OR lease_until < %(now)s) AND {which}
+         ORDER BY due_at NULLS LAST
+         LIMIT %(limit)s
+           FOR UPDATE SKIP LOCKED) AS due
+ WHERE s.job_id = due.job_id
+RETURNING s.job_id
+"""
+
+_DUE = """(
+    due_at <= %(now)s
+    OR job_ulid IN (SELECT w.job_ulid FROM clusters_observedworkload w
+                      JOIN jobs_jobsync b ON b.job_ulid = w.job_ulid
+                     WHERE w.version > b.seen_version)
+)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Jobs taken under one token until ``until``."""
+
+    token: str
+    until: datetime
+    job_ids: tuple[int, ...]
+
+
+def claim_due(now: datetime, limit: int) -> Claim:
+    """Take up to ``limit`` jobs that are due or have something new to see; perhaps none."""
+    return _claim(_DUE, now, limit, {})
+
+
+def claim_jobs(job_ids: Sequence[int], now: datetime) -> Claim:
+    """Take these jobs, due or not; those that somebody else has are left out."""
+    return _claim("job_id = ANY(%(ids)s)", now, len(job_ids), {"ids": list(job_ids)})
+
+
+def _claim(which: str, now: datetime, limit: int, values: dict[str, object]) -> Claim:
+    token = new_ulid()
+    until = now + timedelta(seconds=settings.SLUICE["LEASE_SECONDS"])
+    reach("claim.before")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _CLAIM.format(which=which), {"token": token, "until": until, "now": now, "limit": limit, **values}
+        )
+        ids = tuple(row[0] for row in cursor.fetchall())
+    reach("claim.after")
+    return Claim(token, until, ids)

@@ -1,0 +1,127 @@
+"""Rows of claimed jobs → the pure views that `jobs.domain.transitions` decides on. A fixed number of queries."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from clusters.contract import Capability, WorkloadFacts
+from clusters.domain.reasons import Reason, ReasonCode
+from clusters.domain.states import EMPTY_GROUP, GroupSnapshot
+from clusters.services import ObservedRow, capabilities_of, group_snapshots, observed_rows
+from jobs.domain.runs import RunView
+from jobs.domain.transitions import AttemptView, JobView, Sight
+from jobs.domain.words import Desired, JobState, Kind
+from jobs.models import Attempt, Job, Run
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """One claimed job with everything a step needs."""
+
+    job: Job
+    attempt: Attempt
+    older: tuple[Attempt, ...]
+    runs: tuple[RunView, ...]
+    view: JobView
+    sight: Sight
+    rows: dict[int, ObservedRow]
+    group: GroupSnapshot
+
+    @property
+    def facts(self) -> WorkloadFacts | None:
+        """Facts of the newest attempt's object, if it is there."""
+        return None if self.sight.gone else self.sight.facts
+
+    @property
+    def seen_version(self) -> int:
+        return max((row.version for row in self.rows.values()), default=0)
+
+
+def load(job_ids: Sequence[int]) -> list[Loaded]:
+    """Everything about these jobs as of now."""
+    if not job_ids:
+        return []
+    jobs = list(
+        Job.objects.filter(pk__in=job_ids).select_related("team", "cluster", "group", "local_queue__queue", "sync")
+    )
+    attempts: dict[int, list[Attempt]] = defaultdict(list)
+    for attempt in Attempt.objects.filter(job__in=job_ids).order_by("number"):
+        attempts[attempt.job_id].append(attempt)
+    newest = {job.pk: attempts[job.pk][-1] for job in jobs}
+    runs: dict[int, list[RunView]] = defaultdict(list)
+    for run in Run.objects.filter(attempt__in=[a.pk for a in newest.values()], replica=0).order_by("ordinal"):
+        runs[run.attempt_id].append(run_view(run))
+    rows = observed_rows([job.public_id for job in jobs])
+    snapshots = group_snapshots()
+    return [
+        _loaded(
+            job,
+            attempts[job.pk],
+            tuple(runs[newest[job.pk].pk]),
+            rows.get(job.public_id, {}),
+            snapshots.get(job.group_id or 0, EMPTY_GROUP),
+        )
+        for job in jobs
+    ]
+
+
+def run_view(run: Run) -> RunView:
+    return RunView(
+        ordinal=run.ordinal,
+        queued_at=run.queued_at,
+        admitted_at=run.admitted_at,
+        scheduled_at=run.scheduled_at,
+        started_at=run.started_at,
+        ended_at=run.ended_at,
+        released_at=run.released_at,
+        end_cause=run.end_cause,
+        nodes=tuple(run.nodes),
+        cards=run.cards,
+        times_are_bounds=run.times_are_bounds,
+        was_evicted=run.was_evicted,
+    )
+
+
+def _loaded(
+    job: Job,
+    attempts: list[Attempt],
+    runs: tuple[RunView, ...],
+    rows: dict[int, ObservedRow],
+    group: GroupSnapshot,
+) -> Loaded:
+    *older, attempt = attempts
+    row = rows.get(attempt.number)
+    sight = Sight(facts=row.facts if row else None, gone=row.gone if row else False, complete_at=job.cluster.synced_at)
+    ran = sum(
+        (run.ended_at - run.started_at).total_seconds()
+        for run in runs
+        if run.started_at is not None and run.ended_at is not None
+    )
+    since_restart = [a for a in older if a.number >= attempt.retries_from]
+    view = JobView(
+        desired=Desired(job.desired),
+        held=job.held,
+        kind=Kind(job.kind),
+        state=JobState(job.state),
+        reason=Reason(ReasonCode(job.reason_code), job.reason_facts),
+        is_stopping=job.is_stopping,
+        attempt=AttemptView(
+            number=attempt.number,
+            submitted_at=attempt.submitted_at,
+            seen=attempt.seen_at is not None,
+            stop_asked_at=attempt.stop_asked_at,
+            stop_cause=attempt.stop_cause,
+            ended=bool(attempt.end),
+            logs_complete=attempt.log_complete,
+            infra_failures=sum(1 for a in since_restart if a.is_infrastructure),
+            app_failures=sum(1 for a in since_restart if a.end == "failed" and not a.is_infrastructure),
+            ran_seconds=int(ran),
+        ),
+        retry_limit=job.retry_limit,
+        max_run=timedelta(seconds=job.max_run_seconds) if job.max_run_seconds else None,
+        can_hold=Capability.HOLD in capabilities_of(job.cluster),
+    )
+    return Loaded(job, attempt, tuple(older), runs, view, sight, rows, group)

@@ -1,0 +1,266 @@
+"""Write one step back: a single transaction guarded by the claim's token; zero rows = the claim was lost, drop it.
+
+Touches observed columns only; a step that changes nothing writes nothing but the claim's own row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+
+from clusters.contract import WorkloadFacts
+from clusters.domain.reasons import Reason, ReasonCode
+from common.faults import reach
+from common.ids import new_ulid
+from common.names import object_name
+from jobs.domain.runs import RunView, advance_runs, close_unseen
+from jobs.domain.transitions import Move
+from jobs.domain.words import TERMINAL_STATES, AttemptEnd, JobState
+from jobs.models import Attempt, Job, JobEvent, JobSync, Run
+from jobs.reconcile.claims import Claim
+from jobs.reconcile.load import Loaded
+from jobs.services.submit import attempt_create
+from quotas.services import demand_drop, demand_put
+
+CALM = timedelta(seconds=30)
+"""Decision 42: while a job waits, the headline of its reason changes only after this long."""
+CALM_CODES = frozenset(
+    {
+        ReasonCode.WAITING_FOR_QUOTA,
+        ReasonCode.WAITING_ABOVE_SHARE,
+        ReasonCode.SPLIT_OVER_NODES,
+        ReasonCode.NO_PLACE,
+        ReasonCode.WAITING_FOR_PREEMPTION,
+        ReasonCode.WAITING,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the calls of this step brought: times to record, or an error and when to try again."""
+
+    submitted_at: datetime | None = None
+    uid: str = ""
+    stop_asked_at: datetime | None = None
+    fresh_name: bool = False
+    error: str = ""
+    failures: int = 0
+    retry_in: timedelta | None = None
+
+
+class ClaimLost(Exception):
+    """Somebody else has the job now."""
+
+
+def write_back(claim: Claim, loaded: Loaded, move: Move, outcome: Outcome, now: datetime) -> bool:
+    """Record a step. False if the claim was lost, and then nothing is recorded."""
+    reach("writeback.commit.before")
+    try:
+        with transaction.atomic():
+            _release_claim(claim, loaded, move, outcome, now)
+            _write_attempt(loaded, move, outcome, now)
+            _write_runs(loaded, move, now)
+            _write_job(loaded, move, now)
+    except ClaimLost:
+        return False
+    reach("writeback.commit.after")
+    return True
+
+
+def _release_claim(claim: Claim, loaded: Loaded, move: Move, outcome: Outcome, now: datetime) -> None:
+    wait = outcome.retry_in if outcome.error else move.due_in
+    changed = JobSync.objects.filter(job=loaded.job, token=claim.token).update(
+        token="",
+        lease_until=None,
+        due_at=_due_at(loaded, now, wait),
+        seen_version=loaded.seen_version,
+        observed_generation=loaded.job.generation,
+        failures=outcome.failures,
+        last_error=outcome.error[:200],
+    )
+    if changed != 1:
+        raise ClaimLost(loaded.job.public_id)
+
+
+def _due_at(loaded: Loaded, now: datetime, wait: timedelta | None) -> datetime | None:
+    """When to look again. A wish that came in since the claim is due at once: it must not be overwritten."""
+    newer = Job.objects.filter(pk=loaded.job.pk, generation__gt=loaded.job.generation).exists()
+    if newer:
+        return now
+    return now + wait if wait is not None else None
+
+
+# --------------------------------------------------------------------------- attempt
+
+
+def _write_attempt(loaded: Loaded, move: Move, outcome: Outcome, now: datetime) -> None:
+    attempt = loaded.attempt
+    changes: dict[str, Any] = {}
+    row = loaded.rows.get(attempt.number)
+    if row is not None:
+        if attempt.seen_at is None:
+            changes["seen_at"] = now
+        if attempt.uid != row.uid:
+            changes["uid"] = row.uid
+        if attempt.submitted_at is None:
+            changes["submitted_at"] = row.facts.created_at  # made by a step that died before it could say so
+    if outcome.submitted_at is not None:
+        changes |= {"submitted_at": outcome.submitted_at, "uid": outcome.uid or attempt.uid}
+    if outcome.stop_asked_at is not None:
+        changes["stop_asked_at"] = outcome.stop_asked_at
+    if move.stop_cause is not None and not attempt.stop_cause:
+        changes["stop_cause"] = move.stop_cause
+    if outcome.fresh_name:
+        salt = new_ulid()[-10:].lower()
+        changes |= {"object_name": object_name(loaded.job.slug, salt, attempt.number), "conflicts": 1}
+        Job.objects.filter(pk=loaded.job.pk).update(salt=salt)
+        loaded.job.salt = salt
+    if move.released and attempt.released_at is None:
+        changes["released_at"] = now
+        if row is None:
+            changes["log_complete"] = True  # nothing was ever there to read
+    if move.ending is not None and not attempt.end:
+        ending = move.ending
+        changes |= {
+            "end": ending.end.value,
+            "end_reason": ending.reason.code.value,
+            "end_facts": dict(ending.reason.facts),
+            "ended_at": ending.at,
+            "is_infrastructure": ending.infrastructure,
+            "exit_code": ending.exit_code,
+        }
+    if changes:
+        Attempt.objects.filter(pk=attempt.pk).update(**changes)
+
+
+# --------------------------------------------------------------------------- runs
+
+
+def runs_after(loaded: Loaded, move: Move, now: datetime) -> tuple[RunView, ...]:
+    """The newest attempt's runs after this step."""
+    facts = loaded.facts
+    runs = advance_runs(loaded.runs, facts, now) if facts is not None else loaded.runs
+    if move.ending is not None and move.ending.end in {AttemptEnd.STOPPED, AttemptEnd.LOST}:
+        cause = loaded.attempt.stop_cause or ("cancelled" if move.ending.end is AttemptEnd.STOPPED else "lost")
+        runs = close_unseen(runs, move.ending.at, cause)
+    return runs
+
+
+def _write_runs(loaded: Loaded, move: Move, now: datetime) -> None:
+    after = runs_after(loaded, move, now)
+    if after == loaded.runs:
+        return
+    before = {run.ordinal: run for run in loaded.runs}
+    for run in after:
+        if before.get(run.ordinal) != run:
+            Run.objects.update_or_create(
+                attempt=loaded.attempt,
+                replica=0,
+                ordinal=run.ordinal,
+                defaults={
+                    "queued_at": run.queued_at,
+                    "admitted_at": run.admitted_at,
+                    "scheduled_at": run.scheduled_at,
+                    "started_at": run.started_at,
+                    "ended_at": run.ended_at,
+                    "released_at": run.released_at,
+                    "end_cause": run.end_cause,
+                    "nodes": list(run.nodes),
+                    "cards": run.cards,
+                    "times_are_bounds": run.times_are_bounds,
+                    "was_evicted": run.was_evicted,
+                },
+            )
+
+
+# --------------------------------------------------------------------------- job
+
+
+def _write_job(loaded: Loaded, move: Move, now: datetime) -> None:
+    job = loaded.job
+    reason = _calm_reason(loaded, move, now)
+    state_changed = job.state != move.state.value
+    code_changed = job.reason_code != reason.code.value
+    at = _happened_at(loaded.facts, move, now)
+    changes: dict[str, Any] = {}
+    flags = {"is_held": move.held, "is_stopping": move.stopping, "is_degraded": move.degraded}
+    changes |= {name: value for name, value in flags.items() if getattr(job, name) != value}
+    if state_changed:
+        changes |= {"state": move.state.value, "state_since": at}
+    if code_changed or dict(job.reason_facts) != dict(reason.facts):
+        changes |= {"reason_code": reason.code.value, "reason_facts": dict(reason.facts)}
+        if code_changed or state_changed:
+            changes["reason_since"] = at
+    if move.state is JobState.RUNNING and job.started_at is None:
+        changes["started_at"] = at
+    if move.state in TERMINAL_STATES and job.ended_at is None:
+        changes["ended_at"] = move.ending.at if move.ending else now
+    if move.next_attempt:
+        changes["attempt_no"] = loaded.attempt.number + 1
+    if changes:
+        changed = Job.objects.filter(pk=job.pk, attempt_no=loaded.attempt.number).update(**changes)
+        if changed != 1:
+            raise ClaimLost(job.public_id)
+    if state_changed or code_changed or ("is_held" in changes and move.held):
+        _write_event(loaded, reason, at, now)
+    if move.next_attempt:
+        _next_attempt(loaded, now)
+    elif move.state in TERMINAL_STATES and move.ending is not None:
+        demand_drop(job.public_id)
+
+
+def _calm_reason(loaded: Loaded, move: Move, now: datetime) -> Reason:
+    job, shown = loaded.job, loaded.view.reason
+    if job.state != move.state.value or move.reason.code is shown.code:
+        return move.reason
+    if shown.code in CALM_CODES and move.reason.code in CALM_CODES and now - job.reason_since < CALM:
+        return shown
+    return move.reason
+
+
+def _happened_at(facts: WorkloadFacts | None, move: Move, now: datetime) -> datetime:
+    """The cluster's own time of what is shown, where it gave one; never in the future."""
+    at: datetime | None = None
+    if move.ending is not None:
+        at = move.ending.at
+    elif facts is not None:
+        if move.state is JobState.RUNNING:
+            at = facts.ready_at
+        elif move.state is JobState.CREATING:
+            at = facts.admitted_at
+        elif move.state is JobState.QUEUED and facts.evictions:
+            at = facts.evicted_at
+    return min(at, now) if at is not None else now
+
+
+def _write_event(loaded: Loaded, reason: Reason, at: datetime, now: datetime) -> None:
+    runs = loaded.runs
+    JobEvent.objects.create(
+        job=loaded.job,
+        at=at,
+        recorded_at=now,
+        code=reason.code.value,
+        facts=dict(reason.facts),
+        attempt_no=loaded.attempt.number,
+        run_ordinal=runs[-1].ordinal if runs else None,
+    )
+
+
+def _next_attempt(loaded: Loaded, now: datetime) -> None:
+    """Our own retry: a new attempt at the tail of its priority (decision 3)."""
+    job = loaded.job
+    number = loaded.attempt.number + 1
+    attempt_create(job, number, now, retries_from=loaded.attempt.retries_from)
+    demand_put(
+        job_ulid=job.public_id,
+        local_queue_id=job.local_queue_id,
+        group_id=job.group_id,
+        owner_id=job.owner_id,
+        cards=job.cards,
+        attempt_no=number,
+        held=job.held,
+    )

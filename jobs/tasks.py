@@ -1,0 +1,33 @@
+"""Celery's doors into jobs: ticks and doorbells. Losing one, or running one twice, changes nothing."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from jobs.housekeeping import clear_old_rows
+from jobs.logs import collect_logs
+from jobs.reconcile.loop import reconcile_jobs, sweep
+
+
+@shared_task(name="jobs.sweep")
+def sweep_task() -> None:
+    """Reconcile what is due, one batch."""
+    sweep()
+
+
+@shared_task(name="jobs.reconcile")
+def reconcile_task(job_id: int) -> None:
+    """Reconcile one job now, because somebody asked something of it."""
+    reconcile_jobs([job_id])
+
+
+@shared_task(name="jobs.collect_logs")
+def collect_logs_task() -> None:
+    """Bring new log lines into the archive."""
+    collect_logs()
+
+
+@shared_task(name="jobs.housekeeping")
+def housekeeping_task() -> None:
+    """Drop bookkeeping that nobody needs any more."""
+    clear_old_rows()

@@ -1,0 +1,41 @@
+"""What live jobs hold and ask for, summed in the database: one query, all queues and groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db import connection
+
+_USAGE = """
+SELECT l.queue_id, d.local_queue_id, d.group_id,
+       COALESCE(SUM(w.cards_running), 0),
+       COALESCE(SUM(w.cards_held - w.cards_running), 0),
+       COALESCE(SUM(d.cards) FILTER (WHERE COALESCE(w.cards_held, 0) = 0 AND NOT d.held), 0),
+       COUNT(*) FILTER (WHERE COALESCE(w.cards_held, 0) = 0 AND NOT d.held)
+  FROM quotas_demand d
+  JOIN quotas_localqueue l ON l.id = d.local_queue_id
+  LEFT JOIN clusters_observedworkload w
+         ON w.job_ulid = d.job_ulid AND w.attempt_no = d.attempt_no AND NOT w.gone
+ WHERE d.group_id IS NOT NULL
+ GROUP BY 1, 2, 3
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """Cards of one local queue in one node group. ``pending`` waits and is not held by a person."""
+
+    queue_id: int
+    local_queue_id: int
+    group_id: int
+    used: int
+    reserved: int
+    pending: int
+    pending_jobs: int
+
+
+def uses() -> list[Use]:
+    """All of them; the number of rows depends on queues and groups, not on jobs."""
+    with connection.cursor() as cursor:
+        cursor.execute(_USAGE)
+        return [Use(*(int(value) for value in row)) for row in cursor.fetchall()]
