@@ -220,6 +220,8 @@ class Supervisor:
     def _announce(self, state: StateDir, address: WebAddress, seconds: float, first_start: bool) -> None:
         say = self._terminal.say
         say(f"READY  {address.url}  (after {seconds:.1f} s; Ctrl-C stops everything)")
+        if not address.is_local and not self._environ.get("SLUICE_ALLOWED_HOSTS"):
+            say("Other machines are answered once SLUICE_ALLOWED_HOSTS names the host names that they use.")
         if state.sign_in_file.exists():
             if first_start:
                 say(state.sign_in_file.read_text().rstrip())

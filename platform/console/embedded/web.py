@@ -13,6 +13,7 @@ from console.embedded.errors import EmbeddedError
 DEFAULT_BIND = "127.0.0.1"
 DEFAULT_PORT = 8000
 PROBE_SECONDS = 3.0
+LOCAL = ("127.0.0.1", "localhost", "::1")
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
@@ -41,6 +42,11 @@ class WebAddress:
     def url(self) -> str:
         """The address to type into a browser on this machine."""
         return f"http://{_bracketed(self._local_host)}:{self.port}/"
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine can reach it."""
+        return self.host in LOCAL
 
     @property
     def _local_host(self) -> str:

@@ -15,6 +15,7 @@ from console.embedded.web import WebAddress
 def test_without_settings_it_is_port_8000_on_loopback() -> None:
     address = WebAddress.from_environment({})
     assert (address.bind, address.url) == ("127.0.0.1:8000", "http://127.0.0.1:8000/")
+    assert address.is_local
 
 
 @pytest.mark.parametrize("port", ["0", "65536", "-1", "http", "８０００", "80 "])
@@ -26,6 +27,7 @@ def test_a_port_that_is_none_is_refused_in_words(port: str) -> None:
 def test_an_address_for_all_interfaces_is_shown_as_one_that_a_browser_can_open() -> None:
     assert WebAddress.from_environment({"SLUICE_BIND": "0.0.0.0", "PORT": "80"}).url == "http://127.0.0.1:80/"
     everywhere = WebAddress.from_environment({"SLUICE_BIND": "::", "PORT": "80"})
+    assert not everywhere.is_local
     assert (everywhere.bind, everywhere.url) == ("[::]:80", "http://[::1]:80/")
 
 
