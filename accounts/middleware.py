@@ -9,6 +9,10 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone, translation
 from django.utils.cache import patch_vary_headers
+from django.utils.functional import SimpleLazyObject
+
+from accounts.actors import Actor, actor_of
+from accounts.models import User
 
 
 class PersonLocaleMiddleware:
@@ -29,3 +33,19 @@ class PersonLocaleMiddleware:
         response.headers.setdefault("Content-Language", language)
         patch_vary_headers(response, ["Accept-Language"])
         return response
+
+
+class ActorMiddleware:
+    """`request.actor`: the signed-in person with their roles, loaded when first asked for; None when signed out."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        request.actor = SimpleLazyObject(lambda: _actor(request))  # type: ignore[attr-defined]
+        return self.get_response(request)
+
+
+def _actor(request: HttpRequest) -> Actor | None:
+    user = request.user
+    return actor_of(user) if isinstance(user, User) and user.is_authenticated else None

@@ -96,6 +96,23 @@ def person_create(
 
 
 @transaction.atomic
+def person_add(
+    *, actor: Actor, username: str, password: str, full_name: str = "", team_slug: str | None = None, role: str = ""
+) -> User:
+    """Add a person and put them into a team, both or neither. Raises NotAllowed, InvalidInput."""
+    require(actor, Action.PEOPLE_MANAGE)
+    team = Team.objects.filter(slug=team_slug, archived_at=None).first() if team_slug else None
+    if team_slug and team is None:
+        raise InvalidInput([FieldProblem("team", "unknown_team", _("There is no team of this name."))])
+    if team is not None and role not in Role.values:
+        raise InvalidInput([FieldProblem("role", "unknown_choice", _("Choose engineer or team lead."))])
+    user = person_create(actor=actor, username=username, password=password, full_name=full_name)
+    if team is not None:
+        membership_set(actor=actor, user=user, team=team, role=role)
+    return user
+
+
+@transaction.atomic
 def membership_set(*, actor: Actor | None, user: User, team: Team, role: str) -> Membership:
     """Give a person a role in a team, or change it. Raises NotAllowed."""
     if actor is not None:

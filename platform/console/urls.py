@@ -1,2 +1,29 @@
+"""Every address of the console."""
+
 from __future__ import annotations
-urlpatterns: list = []
+
+from allauth.account import views as account_views
+from django.contrib import admin
+from django.urls import include, path
+
+from console import health, pages
+
+urlpatterns = [
+    path("", pages.home, name="home"),
+    path("healthz", health.healthz, name="healthz"),
+    path("readyz", health.readyz, name="readyz"),
+    path("sign-in/", account_views.login, name="account_login"),
+    path("sign-out/", account_views.logout, name="account_logout"),
+    path("account/", include("accounts.urls")),
+    path("", include("jobs.urls")),
+    path("", include("quotas.urls")),
+    path("", include("clusters.urls")),
+    path("setup/", include("console.setup_urls")),
+    path("api/v1/", include("console.api_urls")),
+    path("operator/", admin.site.urls),
+]
+
+handler400 = "console.pages.bad_request"
+handler403 = "console.pages.forbidden"
+handler404 = "console.pages.not_found"
+handler500 = "console.pages.server_error"

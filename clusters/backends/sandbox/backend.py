@@ -6,11 +6,12 @@ from datetime import timedelta
 from typing import ClassVar
 
 from clusters.backends.sandbox import driver
-from clusters.backends.sandbox.facts import from_ms, inventory, observed_object, uid_of
+from clusters.backends.sandbox.facts import from_ms, inventory, observed_object, pod_name, uid_of
 from clusters.contract import (
     Capability,
     ClusterInventory,
     LogChunk,
+    LogLine,
     Observation,
     QuotaPlan,
     QuotaSyncReport,
@@ -21,6 +22,7 @@ from clusters.contract import (
 )
 from clusters.models import Cluster
 from clusters.simulation.commands import Delete, QueueDef, SetActive, SetQuotas, Submit
+from clusters.simulation.logs import tail
 from clusters.simulation.world import World
 
 
@@ -92,4 +94,9 @@ class SandboxBackend:
         workload = driver.find_workload(self._cluster, ref.object_name)
         if workload is None or workload.spec.job_ulid != ref.job_ulid:
             return LogChunk(lines=(), cursor=cursor, complete=True)  # gone: nothing more will come
-        return LogChunk(lines=(), cursor=cursor, complete=False)
+        read = tail(driver.header_of(self._cluster), workload, cursor)
+        lines = tuple(
+            LogLine(line.seq, from_ms(line.at_ms), pod_name(ref.object_name, line.rank), line.rank, line.data)
+            for line in read.lines
+        )
+        return LogChunk(lines, read.cursor, read.complete)

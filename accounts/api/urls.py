@@ -1,0 +1,15 @@
+"""`/api/v1/`: me, tokens, teams, people."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from accounts.api import views
+
+urlpatterns = [
+    path("me", views.MeView.as_view(), name="me"),
+    path("tokens", views.TokensView.as_view(), name="tokens"),
+    path("tokens/<str:public_id>", views.TokenView.as_view(), name="token"),
+    path("teams", views.TeamsView.as_view(), name="teams"),
+    path("people", views.PeopleView.as_view(), name="people"),
+]

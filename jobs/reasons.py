@@ -1,0 +1,240 @@
+"""Reasons → sentences, in the reader's language (decision 56). One sentence per code; a test compares the lists.
+
+Facts are filled in by name. What a reader may not know is taken out before (`privacy`): another team's job or
+person never appears in a sentence or in the facts beside it (decision 36).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from clusters.domain.reasons import ReasonCode
+
+Facts = Mapping[str, Any]
+
+
+class _Known(dict[str, Any]):
+    """Facts for a sentence: one that is missing shows as a question mark, never as an error."""
+
+    def __missing__(self, key: str) -> str:
+        return "?"
+
+
+def reason_text(code: str, facts: Facts) -> str:
+    """One sentence or two for a reason. An unknown code of a newer version shows its code."""
+    render = _SENTENCES.get(code)
+    return render(_Known(facts)) if render else code
+
+
+def _plain(sentence: Callable[[], str]) -> Callable[[_Known], str]:
+    return lambda facts: sentence() % facts
+
+
+def _blocks(facts: Facts) -> str:
+    blocks = facts.get("blocks") or []
+    return " + ".join(str(block) for block in blocks) if isinstance(blocks, list) and blocks else "0"
+
+
+def _split(facts: _Known) -> str:
+    values = _Known({**facts, "split": _blocks(facts)})
+    if facts.get("pods") == 1:
+        return _("Needs %(per_pod)s cards on one node. %(group)s has %(free)s free, split %(split)s.") % values
+    return (
+        _("Needs %(pods)s nodes with %(per_pod)s free cards each. %(group)s has %(free)s free, split %(split)s.")
+        % values
+    )
+
+
+def _no_place(facts: _Known) -> str:
+    if facts.get("pods") == 1:
+        return _("Needs %(per_pod)s cards on one node. %(group)s has %(free)s free.") % facts
+    return _("Needs %(pods)s nodes with %(per_pod)s free cards each. %(group)s has %(free)s free.") % facts
+
+
+def _quota(facts: _Known) -> str:
+    more = facts.get("more")
+    if not isinstance(more, int):
+        return _("Needs %(cards)s cards; the quota of %(group)s has fewer left.") % facts
+    return (
+        ngettext(
+            "Needs %(cards)s cards of %(group)s; one more has to come free.",
+            "Needs %(cards)s cards of %(group)s; %(more)s more have to come free.",
+            more,
+        )
+        % facts
+    )
+
+
+def _above(facts: _Known) -> str:
+    first = _("Needs %(cards)s cards; the team's own share of %(group)s is %(nominal)s, with %(used)s in use.") % facts
+    return first + " " + _("It starts when others leave enough idle.")
+
+
+def _preempting(facts: _Known) -> str:
+    victims = facts.get("victims")
+    count = victims if isinstance(victims, int) else 1
+    return ngettext(
+        "A job of lower rank is ending to make room.", "%(victims)s jobs of lower rank are ending to make room.", count
+    ) % _Known({**facts, "victims": count})
+
+
+def _pulling(facts: _Known) -> str:
+    pods = facts.get("pods")
+    if pods == 1:
+        return _("Pulling the image.")
+    return _("Pulling the image: %(ready)s of %(pods)s pods are up.") % facts
+
+
+def _with_rank(one: Callable[[], str], ranked: Callable[[], str]) -> Callable[[_Known], str]:
+    """Name the rank where there are several pods."""
+
+    def render(facts: _Known) -> str:
+        several = isinstance(facts.get("pods"), int) and facts["pods"] > 1 and facts.get("rank") is not None
+        return (ranked() if several else one()) % facts
+
+    return render
+
+
+def _on_node(known: Callable[[], str], unknown: Callable[[], str]) -> Callable[[_Known], str]:
+    return lambda facts: (known() if facts.get("node") else unknown()) % facts
+
+
+def _preempted(own: Callable[[], str]) -> Callable[[_Known], str]:
+    """The rule, and by which job where the reader may know it."""
+
+    def render(facts: _Known) -> str:
+        if facts.get("by_name"):
+            return own() % facts + " " + _("The cards went to %(by_name)s.") % facts
+        return own() % facts
+
+    return render
+
+
+def _held(facts: _Known) -> str:
+    if facts.get("by_person"):
+        return _("Held by %(by_person)s. It does not wait in the queue until somebody resumes it.") % facts
+    return _("Held. It does not wait in the queue until somebody resumes it.")
+
+
+C = ReasonCode
+_SENTENCES: dict[str, Callable[[_Known], str]] = {
+    C.SUBMITTED: _plain(lambda: _("Submitted, about to be looked at.")),
+    C.NOT_PICKED_UP: _plain(
+        lambda: _("The cluster has not answered for a minute. Nothing is lost; platform admins can see it.")
+    ),
+    C.NOT_SENT: _plain(lambda: _("The cluster cannot be reached now. The job is kept and sent as soon as it answers.")),
+    C.WAITING_FOR_QUOTA: _quota,
+    C.WAITING_ABOVE_SHARE: _above,
+    C.SPLIT_OVER_NODES: _split,
+    C.NO_PLACE: _no_place,
+    C.NEVER_FITS: _plain(
+        lambda: _("Can never start as asked: %(cards)s cards wanted, at most %(maximum)s exist for this team.")
+    ),
+    C.NOT_OFFERED: _plain(
+        lambda: _("The team's queue offers no cards of %(group)s. Ask a platform admin for a share.")
+    ),
+    C.WAITING_FOR_PREEMPTION: _preempting,
+    C.QUEUE_HELD: _plain(lambda: _("The team's queue is stopped by a platform admin. Running jobs go on.")),
+    C.QUEUE_MISSING: _plain(lambda: _("The team's queue is missing on the cluster. A platform admin must restore it.")),
+    C.QUEUE_MISCONFIGURED: _plain(
+        lambda: _("The team's queue is set up wrongly on the cluster. A platform admin has to mend it.")
+    ),
+    C.WAITING_FOR_CHECK: _plain(lambda: _("Cards are reserved; a check of the cluster has not answered yet.")),
+    C.WAITING: _plain(lambda: _("Waiting in the team's queue.")),
+    C.HELD: _held,
+    C.PREEMPTED_HIGHER_PRIORITY: _preempted(
+        lambda: _("Preempted: inside a team, a higher priority may take cards. It keeps its place in the queue.")
+    ),
+    C.PREEMPTED_QUOTA_RECLAIMED: _preempted(
+        lambda: _("Preempted: the cards were borrowed and their owner took them back. It keeps its place in the queue.")
+    ),
+    C.PREEMPTED_WHILE_BORROWING: _preempted(
+        lambda: _("Preempted: borrowed cards went to a job of higher priority. It keeps its place in the queue.")
+    ),
+    C.PREEMPTED_FAIR_SHARE: _preempted(
+        lambda: _("Preempted: borrowed cards were divided anew between the teams. It keeps its place in the queue.")
+    ),
+    C.QUEUE_DRAINED: _plain(lambda: _("Stopped because a platform admin emptied the team's queue. It waits there.")),
+    C.NAME_CONFLICT: _plain(
+        lambda: _("Another program owns an object of this job's name on the cluster. A platform admin has to look.")
+    ),
+    C.STARTING: _plain(lambda: _("Admitted; its pods are being made.")),
+    C.PLACING: _plain(lambda: _("Admitted; looking for nodes that hold all pods together.")),
+    C.NOT_PLACED: _plain(
+        lambda: _(
+            "Admitted, but no set of nodes holds all %(pods)s pods together: %(per_pod)s cards each, %(free)s free."
+        )
+    ),
+    C.WAITING_FOR_RELEASE: _plain(lambda: _("Admitted; the jobs before it are still leaving its nodes.")),
+    C.PULLING_IMAGE: _pulling,
+    C.IMAGE_NAME_INVALID: _plain(lambda: _("The image name is not valid. Correct it and submit again.")),
+    C.IMAGE_NOT_FOUND: _plain(lambda: _("The image does not exist in its registry. Check its name and tag.")),
+    C.IMAGE_UNAUTHORIZED: _plain(lambda: _("The registry refuses this image. Ask for access, or check its name.")),
+    C.IMAGE_TIMEOUT: _plain(lambda: _("The registry does not answer, so the image cannot be pulled.")),
+    C.WAITING_FOR_PODS: _plain(lambda: _("%(ready)s of %(pods)s pods are up; the others are starting.")),
+    C.RUNNING: _plain(lambda: _("All pods run.")),
+    C.PARTLY_READY: _plain(lambda: _("Only %(ready)s of %(pods)s pods run.")),
+    C.COMPLETED: _plain(lambda: _("Ended well.")),
+    C.COMPLETED_BY_LAUNCHER: _plain(lambda: _("Ended well: its launcher ended, and the other pods were stopped.")),
+    C.STOPPED_AT_LIMIT: _plain(lambda: _("Stopped at its longest run time.")),
+    C.APP_EXIT: _with_rank(
+        lambda: _("The program ended with exit code %(exit_code)s. See the end of its log."),
+        lambda: _("Rank %(rank)s ended first, with exit code %(exit_code)s. See the end of its log."),
+    ),
+    C.OUT_OF_MEMORY: _with_rank(
+        lambda: _("The program ran out of memory on its node."),
+        lambda: _("Rank %(rank)s ran out of memory on its node."),
+    ),
+    C.TIME_LIMIT: _plain(lambda: _("Stopped at its longest run time. Set a longer one and restart to go on.")),
+    C.BAD_CONFIG: _plain(lambda: _("The container could not be started as configured. Check command and image.")),
+    C.NODE_LOST: _on_node(
+        lambda: _("Node %(node)s stopped answering. Not the program's fault."),
+        lambda: _("A node stopped answering. Not the program's fault."),
+    ),
+    C.NODE_SHUTDOWN: _on_node(
+        lambda: _("Node %(node)s was shut down. Not the program's fault."),
+        lambda: _("A node was shut down. Not the program's fault."),
+    ),
+    C.EVICTED_NODE_PRESSURE: _on_node(
+        lambda: _("Node %(node)s was short of memory or disk and ended a pod."),
+        lambda: _("A node was short of memory or disk and ended a pod."),
+    ),
+    C.DEVICE_ADMISSION_ERROR: _on_node(
+        lambda: _("Node %(node)s could not give the cards it had promised. Not the program's fault."),
+        lambda: _("A node could not give the cards it had promised. Not the program's fault."),
+    ),
+    C.DISRUPTION: _plain(lambda: _("The cluster took a pod away, so the whole job was stopped. Not its own fault.")),
+    C.NEVER_READY: _plain(lambda: _("It was started several times and never came up.")),
+    C.REJECTED: _plain(lambda: _("The cluster refused the job: %(raw)s")),
+    C.UNKNOWN_FAILURE: _plain(lambda: _("It failed, and the cluster gave no cause.")),
+    C.OUTCOME_NOT_RECORDED: _plain(
+        lambda: _("Its object vanished from the cluster before the outcome was seen. It may have been deleted by hand.")
+    ),
+    C.CANCELLING: _plain(lambda: _("Being cancelled; its pods are ending.")),
+    C.CANCELLED_BY_PERSON: lambda facts: (
+        _("Cancelled by %(by_person)s.") % facts if facts.get("by_person") else _("Cancelled.")
+    ),
+    C.UNKNOWN_SIGNAL: _plain(lambda: _("The cluster says something this version does not know: %(raw)s")),
+}
+
+_EVENTS: dict[str, Callable[[], str]] = {
+    "asked_cancel": lambda: _("Asked to cancel."),
+    "asked_restart": lambda: _("Asked to restart: a new attempt at the end of the queue."),
+    "asked_hold": lambda: _("Asked to hold."),
+    "asked_resume": lambda: _("Asked to resume."),
+}
+
+
+def event_text(code: str, facts: Facts) -> str:
+    """The sentence of a timeline entry: an act of a person, or a reason that was seen."""
+    act = _EVENTS.get(code)
+    return act() if act else reason_text(code, facts)
+
+
+def known_codes() -> frozenset[str]:
+    """Codes that have a sentence."""
+    return frozenset(_SENTENCES)

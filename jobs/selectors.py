@@ -1,0 +1,221 @@
+"""Reads about jobs. Each starts from what the viewer may see and has a fixed number of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Case, Count, IntegerField, Q, QuerySet, Value, When
+from django.utils.translation import gettext_lazy as _
+
+from accounts.actors import Actor
+from accounts.policy import Action, can, visible
+from common.errors import NotFound
+from common.ids import is_ulid
+from common.pages import Page, keyset_page
+from jobs.domain.operations import Operation
+from jobs.domain.words import LIVE_STATES, JobState, Priority, priority_value
+from jobs.domain.words import Kind as JobKind
+from jobs.models import Attempt, Job, JobEvent, Run
+from jobs.privacy import facts_for, visible_names
+from jobs.reasons import event_text, reason_text
+from jobs.services.operations import ACTIONS, refusal_of
+
+_LIVE = [state.value for state in LIVE_STATES]
+
+
+# --------------------------------------------------------------------------- one job and lists
+
+
+def jobs_visible(viewer: Actor) -> QuerySet[Job]:
+    """Every job the viewer may see, with what a row shows."""
+    rows = visible(viewer, Job.objects.all(), Action.JOB_VIEW)
+    return rows.select_related("team", "owner", "group", "cluster", "local_queue", "acted_by")
+
+
+def job_get(*, viewer: Actor, public_id: str) -> Job:
+    """One job by its id. Raises NotFound for a missing and for a foreign one alike."""
+    job = jobs_visible(viewer).filter(public_id=public_id).first() if is_ulid(public_id) else None
+    if job is None:
+        raise NotFound("not_found", _("There is no such job, or you may not see it."))
+    return job
+
+
+@dataclass(frozen=True, slots=True)
+class JobFilters:
+    """What a list may be narrowed to. Empty = all."""
+
+    state: str = ""
+    search: str = ""  # part of the name, or an id
+    group: str = ""
+    team: str = ""
+    owner: str = ""  # user name; "me" = the viewer
+    priority: str = ""
+    kind: str = ""
+
+
+def job_rows(*, viewer: Actor, filters: JobFilters) -> QuerySet[Job]:
+    """The filtered rows, not yet ordered or cut."""
+    rows = jobs_visible(viewer)
+    exact = {
+        "state": filters.state,
+        "group__slug": filters.group,
+        "team__slug": filters.team,
+        "owner__username": viewer.user.username if filters.owner == "me" else filters.owner,
+        "priority": filters.priority,
+        "kind": filters.kind,
+    }
+    if exact["state"] == "live":
+        rows, exact["state"] = rows.filter(state__in=_LIVE), ""
+    rows = rows.filter(**{key: value for key, value in exact.items() if value})
+    if filters.search:
+        text = filters.search.replace("\x00", "")[:300]
+        rows = rows.filter(Q(display_name__icontains=text) | Q(public_id=text.upper()))
+    return rows
+
+
+def job_list(*, viewer: Actor, filters: JobFilters, cursor: str | None = None) -> Page[Job]:
+    """One page, newest first. Raises BadCursor."""
+    return keyset_page(job_rows(viewer=viewer, filters=filters), cursor)
+
+
+def state_counts(*, viewer: Actor, filters: JobFilters) -> dict[str, int]:
+    """How many jobs of each state the filters (but for the state) leave; one query."""
+    rows = job_rows(viewer=viewer, filters=replace(filters, state=""))
+    found = dict(rows.order_by().values_list("state").annotate(n=Count("pk")))
+    return {state.value: found.get(state.value, 0) for state in JobState}
+
+
+# --------------------------------------------------------------------------- reasons, for a reader
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonView:
+    """A reason as one reader sees it."""
+
+    code: str
+    text: str
+    facts: Mapping[str, Any]
+    since: datetime
+
+
+def reasons_of(viewer: Actor, jobs: Sequence[Job]) -> dict[int, ReasonView]:
+    """Reasons of many jobs, rendered in the active language; at most one query. By job id."""
+    names = visible_names(viewer, (job.reason_facts for job in jobs))
+    result = {}
+    for job in jobs:
+        facts = facts_for(viewer, job.reason_code, job.reason_facts, names)
+        if job.acted_by is not None and job.reason_code in {"held", "cancelled_by_person"}:
+            facts["by_person"] = job.acted_by.display_name
+        result[job.pk] = ReasonView(job.reason_code, reason_text(job.reason_code, facts), facts, job.reason_since)
+    return result
+
+
+# --------------------------------------------------------------------------- attempts, timeline, actions
+
+
+def attempts_of(job: Job) -> list[Attempt]:
+    """Attempts with their runs, oldest first; two queries."""
+    return list(job.attempts.prefetch_related("runs").order_by("number"))
+
+
+def runs_of(attempt: Attempt) -> list[Run]:
+    """Runs of a prefetched attempt, in order."""
+    return sorted(attempt.runs.all(), key=lambda run: (run.replica, run.ordinal))
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineEntry:
+    """One entry of a job's story."""
+
+    at: datetime
+    recorded_at: datetime
+    code: str
+    text: str
+    facts: Mapping[str, Any]
+    attempt: int
+    run: int | None
+    actor: str | None
+
+
+def timeline(*, viewer: Actor, job: Job) -> list[TimelineEntry]:
+    """Everything that happened, in order; at most two queries."""
+    events: Iterable[JobEvent] = list(job.events.select_related("actor").order_by("at", "id"))
+    names = visible_names(viewer, (event.facts for event in events))
+    entries = []
+    for event in events:
+        facts = facts_for(viewer, event.code, event.facts, names)
+        entries.append(
+            TimelineEntry(
+                at=event.at,
+                recorded_at=event.recorded_at,
+                code=event.code,
+                text=event_text(event.code, facts),
+                facts=facts,
+                attempt=event.attempt_no,
+                run=event.run_ordinal,
+                actor=event.actor.display_name if event.actor else None,
+            )
+        )
+    return entries
+
+
+@dataclass(frozen=True, slots=True)
+class Possible:
+    """Whether an operation can be done now, and else why not (to show it greyed)."""
+
+    operation: Operation
+    allowed: bool
+    why_not: str
+
+
+def possible_operations(*, viewer: Actor, job: Job) -> list[Possible]:
+    """All operations for a job the viewer sees; no query."""
+    result = []
+    for operation in Operation:
+        if not can(viewer, ACTIONS[operation], job):
+            result.append(
+                Possible(operation, False, str(_("Only its owner, a lead of the team or an admin may do this.")))
+            )
+            continue
+        refusal = refusal_of(operation, job)
+        result.append(Possible(operation, refusal is None, str(refusal.message) if refusal else ""))
+    return result
+
+
+# --------------------------------------------------------------------------- a team's queue
+
+
+_PRIORITY_ORDER = Case(
+    *(When(priority=p.value, then=Value(priority_value(p, JobKind.TRAINING))) for p in Priority),
+    default=Value(0),
+    output_field=IntegerField(),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TeamQueueView:
+    """A team's live jobs for its lead: waiting in the order they are tried, held apart, then what runs."""
+
+    waiting: list[Job]
+    held: list[Job]
+    active: list[Job]
+    waiting_total: int
+    active_total: int
+
+
+def team_queue(*, viewer: Actor, team_id: int, limit: int = 100) -> TeamQueueView:
+    """The live jobs of one team the viewer may see, at most ``limit`` of each part; four queries."""
+    rows = jobs_visible(viewer).filter(team_id=team_id)
+    queued = rows.filter(state__in=[JobState.QUEUED.value, JobState.RETRYING.value])
+    active = rows.filter(state__in=[JobState.CREATING.value, JobState.RUNNING.value])
+    waiting = queued.filter(held=False)
+    return TeamQueueView(
+        waiting=list(waiting.order_by(_PRIORITY_ORDER.desc(), "submitted_at", "id")[:limit]),
+        held=list(queued.filter(held=True).order_by("submitted_at", "id")[:limit]),
+        active=list(active.order_by("-cards", "submitted_at", "id")[:limit]),
+        waiting_total=waiting.count(),
+        active_total=active.count(),
+    )

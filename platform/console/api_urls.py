@@ -1,0 +1,21 @@
+"""`/api/v1/`: the apps' addresses, the OpenAPI document and its offline page."""
+
+from __future__ import annotations
+
+from django.urls import include, path
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+from rest_framework.permissions import AllowAny
+
+app_name = "api"
+urlpatterns = [
+    path("", include("jobs.api.urls")),
+    path("", include("quotas.api.urls")),
+    path("", include("clusters.api.urls")),
+    path("", include("accounts.api.urls")),
+    path("schema", SpectacularAPIView.as_view(permission_classes=[AllowAny], authentication_classes=[]), name="schema"),
+    path(
+        "docs",
+        SpectacularSwaggerView.as_view(url_name="api:schema", permission_classes=[AllowAny], authentication_classes=[]),
+        name="docs",
+    ),
+]

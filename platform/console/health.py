@@ -1,0 +1,44 @@
+"""`/healthz`: this process answers. `/readyz`: jobs can be submitted: database and schema, and a looked-at cluster."""
+
+from __future__ import annotations
+
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+from django.http import HttpRequest, JsonResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET
+
+from clusters.models import Cluster
+
+_migrated = False
+
+
+@never_cache
+@require_GET
+def healthz(request: HttpRequest) -> JsonResponse:
+    return JsonResponse({"status": "ok"})
+
+
+@never_cache
+@require_GET
+def readyz(request: HttpRequest) -> JsonResponse:
+    """503 with the first thing that is missing. The broker is not asked: without it everything still works."""
+    try:
+        missing = _missing()
+    except DatabaseError:
+        missing = "database"
+    if missing:
+        return JsonResponse({"status": "not ready", "missing": missing}, status=503)
+    return JsonResponse({"status": "ready"})
+
+
+def _missing() -> str | None:
+    global _migrated
+    if not _migrated:
+        executor = MigrationExecutor(connection)
+        if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+            return "migrations"
+        _migrated = True
+    if not Cluster.objects.filter(synced_at__isnull=False).exists():
+        return "cluster"
+    return None

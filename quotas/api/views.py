@@ -1,0 +1,111 @@
+"""The quotas API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.api.base import actor_of_request
+from accounts.policy import Action, require
+from clusters.models import NodeGroup
+from common.api import errors, object_body, page_of
+from common.errors import FieldProblem, InvalidInput, NotFound
+from quotas.models import TeamQueue
+from quotas.selectors import quota_rows
+from quotas.services import quotas_apply, shares_set
+
+
+class QuotaOut(serializers.Serializer[Any]):
+    """usable = nominal - lent - down + borrowed + over; free = usable - used - reserved. Exact, in `unit`."""
+
+    queue = serializers.CharField()
+    level = serializers.ChoiceField(choices=["team", "local"])
+    team = serializers.CharField()
+    cluster = serializers.CharField()
+    node_group = serializers.CharField()
+    unit = serializers.CharField()
+    nominal = serializers.IntegerField()
+    usable = serializers.IntegerField()
+    used = serializers.IntegerField()
+    reserved = serializers.IntegerField()
+    free = serializers.IntegerField()
+    borrowed = serializers.IntegerField()
+    lent = serializers.IntegerField()
+    over = serializers.IntegerField()
+    down = serializers.IntegerField()
+    borrowable = serializers.IntegerField()
+    pending = serializers.IntegerField()
+    pending_jobs = serializers.IntegerField()
+    is_guide = serializers.BooleanField(help_text="Local queues: nominal, usable and free are a guide only.")
+
+
+class QuotasView(APIView):
+    @extend_schema(
+        operation_id="quotas_list",
+        parameters=[OpenApiParameter("level", str, enum=["team", "local"])],
+        responses={200: page_of("QuotaPage", QuotaOut), **errors(400, 401)},
+        tags=["quotas"],
+    )
+    def get(self, request: Request) -> Response:
+        """Used, reserved, free, borrowed and lent, per team queue (or local queue) and node group."""
+        level = request.query_params.get("level", "team")
+        if level not in {"team", "local"}:
+            raise InvalidInput([FieldProblem("level", "unknown_choice", _("Choose team or local."))])
+        fields = QuotaOut().fields
+        rows = quota_rows(viewer=actor_of_request(request), level=level)
+        results = [{name: getattr(row, name) for name in fields} | {"team": row.team_slug} for row in rows]
+        return Response({"next": None, "previous": None, "results": results})
+
+
+class SharesIn(serializers.Serializer[Any]):
+    shares = serializers.DictField(
+        child=serializers.IntegerField(min_value=0, max_value=10_000),
+        help_text="Basis points (100 = 1 %) by team; the rest of 10,000 is the common pool.",
+    )
+
+
+class SharesView(APIView):
+    @extend_schema(
+        operation_id="shares_set",
+        request=SharesIn,
+        responses={200: SharesIn, **errors(400, 401, 403, 404)},
+        tags=["quotas"],
+    )
+    def put(self, request: Request, cluster: str, group: str) -> Response:
+        """Set the shares of one node group. Running jobs are never stopped by it."""
+        actor = actor_of_request(request)
+        require(actor, Action.SHARES_MANAGE)
+        found = NodeGroup.objects.select_related("cluster").filter(cluster__slug=cluster, slug=group).first()
+        if found is None:
+            raise NotFound("not_found", _("There is no node group of this name."))
+        points = _points(object_body(request).get("shares"))
+        queues = {q.team.slug: q for q in TeamQueue.objects.filter(cluster=found.cluster).select_related("team")}
+        if unknown := sorted(set(points) - set(queues)):
+            raise InvalidInput(
+                [
+                    FieldProblem(
+                        "shares", "unknown_team", _("There is no team of the name %(name)s.") % {"name": unknown[0]}
+                    )
+                ]
+            )
+        shares_set(actor=actor, group=found, basis_points={queues[slug].pk: value for slug, value in points.items()})
+        quotas_apply(found.cluster)
+        return Response({"shares": points})
+
+
+def _points(value: Any) -> dict[str, int]:
+    good = isinstance(value, dict) and all(
+        isinstance(key, str) and isinstance(points, int) and not isinstance(points, bool)
+        for key, points in value.items()
+    )
+    if not good:
+        raise InvalidInput(
+            [FieldProblem("shares", "not_pairs", _("Write the shares as team names with whole basis points."))]
+        )
+    return dict(value)
