@@ -10,7 +10,7 @@ from knox.models import AbstractAuthToken, AuthTokenManager
 from common.ids import new_ulid
 
 
-class User(AbstractUser):
+class User(AbstractUser):  # type: ignore[django-manager-missing] # knox's manager of tokens has no annotation
     """A person. Platform admin is a flag of its own, not Django's superuser (decision 58)."""
 
     public_id = models.CharField(max_length=26, unique=True, default=new_ulid, editable=False)

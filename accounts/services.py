@@ -178,4 +178,6 @@ def profile_edit(*, actor: Actor, language: str | None = None, time_zone: str | 
         changes["time_zone"] = time_zone
     if changes:
         User.objects.filter(pk=actor.user.pk).update(**changes)
-        audit.record(actor, "profile.edit", target_type="person", target_id=actor.user.public_id, **changes)
+        audit.record(
+            actor, "profile.edit", target_type="person", target_id=actor.user.public_id, changed=sorted(changes)
+        )

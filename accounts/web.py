@@ -31,7 +31,7 @@ def signed_in(
             return view(request, *args, **kwargs)
         response = redirect_to_login(request.get_full_path())
         if request.headers.get("HX-Request") == "true":
-            return HttpResponse(status=401, headers={"HX-Redirect": response.url})  # type: ignore[attr-defined]
+            return HttpResponse(status=401, headers={"HX-Redirect": response.url})
         return response
 
     inner.signed_in = True  # type: ignore[attr-defined]

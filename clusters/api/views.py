@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 from accounts.api.base import actor_of_request
 from clusters.contract import NodeHealth
 from clusters.selectors import group_views
-from common.api import errors
+from common.api import errors, field_names
 
 
 class NodeOut(serializers.Serializer[Any]):
@@ -49,7 +49,7 @@ class GroupsView(APIView):
     @extend_schema(operation_id="groups_list", responses={200: GroupOut(many=True), **errors(401, 403)}, tags=["nodes"])
     def get(self, request: Request) -> Response:
         """All node groups with their nodes and what their cards do."""
-        fields = NodeOut().fields
+        fields = field_names(NodeOut)
         return Response(
             [
                 {

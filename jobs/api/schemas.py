@@ -12,6 +12,7 @@ from rest_framework import serializers
 
 from accounts.actors import Actor
 from accounts.policy import Action, can
+from common.api import field_names
 from jobs.domain.words import Flag, Framework, JobState, Kind, Priority
 from jobs.models import Attempt, Job, Run
 from jobs.privacy import facts_for
@@ -45,6 +46,9 @@ class RunOut(serializers.Serializer[Any]):
     nodes = serializers.ListField(child=serializers.CharField())
     cards = serializers.IntegerField()
     times_are_bounds = serializers.BooleanField()
+
+
+_RUN_FIELDS = field_names(RunOut)
 
 
 class EndOut(serializers.Serializer[Any]):
@@ -221,4 +225,4 @@ def _attempt(viewer: Actor, attempt: Attempt, names: Mapping[str, str]) -> dict[
 
 
 def _run(run: Run) -> dict[str, Any]:
-    return {name: getattr(run, name) for name in RunOut().fields}
+    return {name: getattr(run, name) for name in _RUN_FIELDS}

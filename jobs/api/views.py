@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from django.http import StreamingHttpResponse
 from django.utils.translation import gettext_lazy as _
@@ -14,7 +15,7 @@ from rest_framework.views import APIView
 
 from accounts.api.base import actor_of_request
 from accounts.policy import Action, require
-from common.api import errors, object_body, page_of, page_out
+from common.api import errors, field_names, object_body, page_of, page_out
 from common.errors import FieldProblem, InvalidInput, NotFound
 from jobs import selectors
 from jobs.api import schemas
@@ -25,6 +26,7 @@ from jobs.privacy import visible_names
 from jobs.services.operations import job_operate
 from jobs.services.submit import job_submit
 
+_Post = TypeVar("_Post", bound=Callable[..., Response])
 _FILTERS = ("state", "search", "group", "team", "owner", "priority", "kind")
 
 
@@ -83,38 +85,48 @@ class JobView(APIView):
         return Response(_detail(request, public_id))
 
 
-class JobOperationView(APIView):
-    """Base of the four operations; each has its own address and name."""
-
-    operation: Operation
-
-    def post(self, request: Request, public_id: str) -> Response:
-        viewer = actor_of_request(request)
-        job = selectors.job_get(viewer=viewer, public_id=public_id)
-        job_operate(actor=viewer, job=job, operation=self.operation)
-        return Response(_detail(request, public_id))
+def _operate(request: Request, public_id: str, operation: Operation) -> Response:
+    viewer = actor_of_request(request)
+    job = selectors.job_get(viewer=viewer, public_id=public_id)
+    job_operate(actor=viewer, job=job, operation=operation)
+    return Response(_detail(request, public_id))
 
 
-def _operation_view(operation: Operation, what: str) -> type[JobOperationView]:
-    @extend_schema(
+def _operation_schema(operation: Operation) -> Callable[[_Post], _Post]:
+    return extend_schema(
         operation_id=f"jobs_{operation.value}",
         request=None,
         responses={200: schemas.JobDetailOut, **errors(401, 403, 404, 409)},
         tags=["jobs"],
-        description=what,
     )
-    class View(JobOperationView):
-        pass
-
-    View.operation = operation
-    View.__name__ = f"Job{operation.value.title()}View"
-    return View
 
 
-JobCancelView = _operation_view(Operation.CANCEL, "Stop the job for good. It ends as cancelled when its pods are gone.")
-JobRestartView = _operation_view(Operation.RESTART, "Run an ended job again: a new attempt at the end of the queue.")
-JobHoldView = _operation_view(Operation.HOLD, "Take the job out of the queue; a running one gives its cards back.")
-JobResumeView = _operation_view(Operation.RESUME, "Let a held job wait again, in its old place.")
+class JobCancelView(APIView):
+    @_operation_schema(Operation.CANCEL)
+    def post(self, request: Request, public_id: str) -> Response:
+        """Stop the job for good. It ends as cancelled when its pods are gone."""
+        return _operate(request, public_id, Operation.CANCEL)
+
+
+class JobRestartView(APIView):
+    @_operation_schema(Operation.RESTART)
+    def post(self, request: Request, public_id: str) -> Response:
+        """Run an ended job again: a new attempt at the end of the queue."""
+        return _operate(request, public_id, Operation.RESTART)
+
+
+class JobHoldView(APIView):
+    @_operation_schema(Operation.HOLD)
+    def post(self, request: Request, public_id: str) -> Response:
+        """Take the job out of the queue; a running one gives its cards back."""
+        return _operate(request, public_id, Operation.HOLD)
+
+
+class JobResumeView(APIView):
+    @_operation_schema(Operation.RESUME)
+    def post(self, request: Request, public_id: str) -> Response:
+        """Let a held job wait again, in its old place."""
+        return _operate(request, public_id, Operation.RESUME)
 
 
 class JobTimelineView(APIView):
@@ -127,7 +139,7 @@ class JobTimelineView(APIView):
         """What happened to the job, in order."""
         viewer = actor_of_request(request)
         job = selectors.job_get(viewer=viewer, public_id=public_id)
-        fields = schemas.TimelineOut().fields
+        fields = field_names(schemas.TimelineOut)
         entries = selectors.timeline(viewer=viewer, job=job)
         return Response([{name: getattr(entry, name) for name in fields} for entry in entries])
 

@@ -53,7 +53,7 @@ def claim_jobs(job_ids: Sequence[int], now: datetime) -> Claim:
     return _claim("job_id = ANY(%(ids)s)", now, len(job_ids), {"ids": list(job_ids)})
 
 
-def _claim(which: str, now: datetime, limit: int, values: dict[str, object]) -> Claim:
+def _claim(which: str, now: datetime, limit: int, values: dict[str, list[int]]) -> Claim:
     token = new_ulid()
     until = now + timedelta(seconds=settings.SLUICE["LEASE_SECONDS"])
     reach("claim.before")

@@ -158,7 +158,7 @@ def _kind(checks: _Checks) -> Kind | None:
     if kind is Kind.INFERENCE:
         checks.add("kind", "not_yet", _("Inference is not offered yet. Choose training or development."))
         return None
-    return kind  # type: ignore[no-any-return]
+    return kind
 
 
 def _image(checks: _Checks) -> str:

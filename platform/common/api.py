@@ -32,7 +32,12 @@ class ErrorsOut(serializers.Serializer[Any]):
     """The body of every answer from 400 on."""
 
     type = serializers.ChoiceField(choices=["validation_error", "client_error", "server_error"])
-    errors = ErrorOut(many=True)
+    errors = ErrorOut(many=True)  # type: ignore[assignment] # shadows a property that is not used here
+
+
+def field_names(serializer: type[serializers.Serializer[Any]]) -> tuple[str, ...]:
+    """Names of a serializer's fields, for bodies built from attributes of the same names."""
+    return tuple(serializer().fields.keys())
 
 
 def errors(*statuses: int) -> dict[int, type[ErrorsOut]]:

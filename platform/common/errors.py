@@ -64,9 +64,9 @@ class InvalidInput(DomainError):
 
 def error_body(error: DomainError) -> dict[str, Any]:
     """The one error shape of the API: `{type, errors: [{code, detail, attr}]}`."""
-    problems = error.problems if isinstance(error, InvalidInput) else None
-    if problems is not None:
-        errors = [{"code": p.code, "detail": str(p.message), "attr": p.attr} for p in problems]
+    errors: list[dict[str, str | None]]
+    if isinstance(error, InvalidInput):
+        errors = [{"code": p.code, "detail": str(p.message), "attr": p.attr} for p in error.problems]
     else:
         errors = [{"code": error.code, "detail": str(error.message), "attr": error.attr}]
     return {"type": error.type, "errors": errors}

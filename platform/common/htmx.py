@@ -12,7 +12,9 @@ from django.utils.cache import patch_vary_headers
 def wants_partial(request: HttpRequest) -> bool:
     """True for an htmx request that is neither boosted nor a history restore."""
     htmx = getattr(request, "htmx", None)
-    return bool(htmx) and not htmx.boosted and not htmx.history_restore_request
+    if not htmx:
+        return False
+    return not htmx.boosted and not htmx.history_restore_request
 
 
 def render_page(

@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 from accounts.api.base import actor_of_request
 from accounts.policy import Action, require
 from clusters.models import NodeGroup
-from common.api import errors, object_body, page_of
+from common.api import errors, field_names, object_body, page_of
 from common.errors import FieldProblem, InvalidInput, NotFound
 from quotas.models import TeamQueue
 from quotas.selectors import quota_rows
@@ -57,7 +57,7 @@ class QuotasView(APIView):
         level = request.query_params.get("level", "team")
         if level not in {"team", "local"}:
             raise InvalidInput([FieldProblem("level", "unknown_choice", _("Choose team or local."))])
-        fields = QuotaOut().fields
+        fields = field_names(QuotaOut)
         rows = quota_rows(viewer=actor_of_request(request), level=level)
         results = [{name: getattr(row, name) for name in fields} | {"team": row.team_slug} for row in rows]
         return Response({"next": None, "previous": None, "results": results})

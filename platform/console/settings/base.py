@@ -9,6 +9,7 @@ from csp.constants import NONE, SELF
 from django.utils.translation import gettext_lazy as _
 
 from console.settings.environment import celery_broker_url, database_config, read, read_bool, read_int, state_dir
+from jobs.domain.words import JobState, Kind
 
 BASE_DIR = Path(__file__).resolve().parents[3]
 STATE_DIR = state_dir()
@@ -146,7 +147,11 @@ SPECTACULAR_SETTINGS = {
     "REDOC_DIST": "SIDECAR",
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "COMPONENT_SPLIT_REQUEST": True,
-    "ENUM_NAME_OVERRIDES": {"JobState": "jobs.domain.words.JobState"},
+    "ENUM_NAME_OVERRIDES": {
+        "JobState": [state.value for state in JobState],
+        "JobKind": [kind.value for kind in Kind],
+        "SubmitKind": [kind.value for kind in Kind if kind is not Kind.INFERENCE],
+    },
 }
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 
