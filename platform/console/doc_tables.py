@@ -1,0 +1,187 @@
+"""Docs that are generated from the tables they describe, so that they cannot drift.
+
+`manage.py docs_tables` writes docs/states.md, docs/operations.md and docs/permissions.md and their Chinese twins;
+`--check` fails when one of them is not what the tables say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from django.utils import translation
+from django.utils.translation import gettext as _
+
+from accounts.policy import TABLE, PolicyRole, Scope
+from clusters.contract import INFRASTRUCTURE_FAILURES
+from clusters.domain.reasons import ReasonCode
+from clusters.domain.states import RULES, ObservedState
+from jobs.domain.operations import Cell, Operation, Situation, cell, situations
+from jobs.domain.words import INFRA_RETRY_LIMIT, JobState
+from jobs.labels import EFFECTS, FLAGS, LOSES_WORK, MAKES, OPERATIONS, PLACES, REFUSALS, STATES
+from jobs.reasons import reason_text
+
+LANGUAGES = {"en": "", "zh-hans": ".zh-CN"}
+
+
+def write(folder: Path) -> None:
+    """Write every page."""
+    for path, text in pages(folder):
+        path.write_text(text)
+
+
+def stale(folder: Path) -> list[str]:
+    """Names of pages that differ from what the tables say."""
+    return [path.name for path, text in pages(folder) if not path.exists() or path.read_text() != text]
+
+
+def pages(folder: Path) -> Iterable[tuple[Path, str]]:
+    makers: dict[str, Callable[[], str]] = {"states": _states, "operations": _operations, "permissions": _permissions}
+    for language, suffix in LANGUAGES.items():
+        with translation.override(language):
+            for name, make in makers.items():
+                yield folder / f"{name}{suffix}.md", make()
+
+
+def _table(head: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
+    def line(cells: Iterable[object]) -> str:
+        return "| " + " | ".join(str(text).replace("|", "\\|") for text in cells) + " |"
+
+    head = list(head)
+    return "\n".join([line(head), line(["---"] * len(head)), *(line(row) for row in rows)])
+
+
+def _page(title: str, answer: str, *parts: str) -> str:
+    note = _("This page is generated from the tables in the code; `manage.py docs_tables` writes it anew.")
+    return "\n\n".join([f"# {title}", answer, f"*{note}*", *parts]) + "\n"
+
+
+# --------------------------------------------------------------------------- states
+
+
+def _states() -> str:
+    rows = []
+    for number, rule in enumerate(RULES, start=1):
+        state = _("as before") if rule.state is ObservedState.UNKNOWN else STATES[JobState(rule.state.value)]
+        flags = [str(FLAGS[flag]) for flag in FLAGS if getattr(rule, flag.value, False)]
+        when = "; ".join(_CONDITION_WORDS[name]() for name in rule.when) or _("anything else")
+        code = f"`{rule.code.value}`" if rule.code else _("the failure's own")
+        rows.append([number, when, state, ", ".join(flags), code])
+    rules = _table([_("No."), _("When all of this holds"), _("State"), _("Flag"), _("Reason")], rows)
+    reasons = _table(
+        [_("Reason"), _("What people read")], [[f"`{code.value}`", reason_text(code.value, {})] for code in ReasonCode]
+    )
+    causes = ", ".join(f"`{code.value}`" for code in sorted(INFRASTRUCTURE_FAILURES))
+    retries = _(
+        "Infrastructure causes are %(causes)s: they are retried %(limit)s times by default. Every other cause is the"
+        " application's and is retried as often as the job asks for, by default not at all."
+    ) % {"causes": causes, "limit": INFRA_RETRY_LIMIT}
+    return _page(
+        _("States and reasons"),
+        _("Which facts of a cluster give which state, and why a person reads what they read."),
+        f"## {_('From facts to a state')}",
+        _("Rows are tried in order; the first whose conditions all hold decides. A question mark stands for a number."),
+        rules,
+        f"## {_('Retries')}",
+        retries,
+        f"## {_('Reasons')}",
+        reasons,
+    )
+
+
+# --------------------------------------------------------------------------- operations
+
+
+def _situation(situation: Situation) -> str:
+    words = [str(STATES[situation.state])]
+    if situation.held:
+        words.append(_("held"))
+    if situation.cancelling:
+        words.append(_("being cancelled"))
+    return ", ".join(words)
+
+
+def _outcome(found: Cell) -> str:
+    if found.refusal is not None:
+        return f"{_('Refused')} (`{found.refusal.value}`): {REFUSALS[found.refusal]}"
+    assert found.effect is not None
+    parts = [str(EFFECTS[found.effect]), str(PLACES[found.place]), str(LOSES_WORK) if found.loses_work else ""]
+    return " ".join(part for part in parts if part)
+
+
+def _operations() -> str:
+    sections = []
+    for operation in Operation:
+        rows = [
+            [_situation(s), _outcome(cell(operation, s)), MAKES[cell(operation, s).makes] or "–"] for s in situations()
+        ]
+        sections.append(f"## {OPERATIONS[operation]}")
+        sections.append(_table([_("State"), _("What happens"), _("Makes")], rows))
+    return _page(
+        _("Operations"),
+        _("What cancel, restart, hold and resume do in each state. Who may do them: see permissions."),
+        *sections,
+    )
+
+
+# --------------------------------------------------------------------------- permissions
+
+
+def _permissions() -> str:
+    roles = {
+        PolicyRole.ENGINEER: _("Engineer"),
+        PolicyRole.LEAD: _("Team lead"),
+        PolicyRole.ADMIN: _("Platform admin"),
+    }
+    scopes = {Scope.NONE: "–", Scope.OWN: _("own"), Scope.TEAM: _("the team's"), Scope.ALL: _("everybody's")}
+    rows = [[f"`{action.value}`", *(scopes[row[role]] for role in roles)] for action, row in TABLE.items()]
+    return _page(
+        _("Permissions"),
+        _(
+            "Who may do what, and on whose things. What one may not see does not exist for them: 404, not 403."
+        ),
+        _table([_("Action"), *roles.values()], rows),
+        _("A lead is also an engineer of the same team. A platform admin submits jobs only as a member of a team."),
+    )
+
+
+# The conditions of the rule table, as people read them; a test compares the keys with the table.
+_CONDITION_WORDS: dict[str, Callable[[], str]] = {
+    "another owner has the name": lambda: _("another owner has the object's name"),
+    "ended well": lambda: _("it ended well"),
+    "ended by its launcher": lambda: _("its launcher ended and the rest was stopped"),
+    "ended badly": lambda: _("it failed"),
+    "held": lambda: _("it is held"),
+    "admitted": lambda: _("it is admitted"),
+    "not admitted": lambda: _("it is not admitted"),
+    "quota reserved": lambda: _("its quota is reserved"),
+    "evicted by a higher priority": lambda: _("a higher priority of the team took its cards"),
+    "evicted by the owner of the cards": lambda: _("the owner took its borrowed cards back"),
+    "evicted while borrowing": lambda: _("its borrowed cards went to a higher priority"),
+    "evicted for a fair share": lambda: _("borrowed cards were divided anew"),
+    "evicted with its queue": lambda: _("its queue was emptied"),
+    "the queue is held": lambda: _("the queue is stopped"),
+    "the queue is missing": lambda: _("the queue is missing"),
+    "the queue is misconfigured": lambda: _("the queue is set up wrongly"),
+    "the group is not offered": lambda: _("the queue has no share of the node group"),
+    "it can never fit": lambda: _("it asks for more than exists"),
+    "victims are ending": lambda: _("jobs that make room are ending"),
+    "no set of nodes can hold it": lambda: _("no set of nodes can hold it"),
+    "enough cards are free in pieces": lambda: _("enough cards are free, but in pieces"),
+    "it would have to borrow": lambda: _("it would have to borrow, and what can be taken back is not enough"),
+    "quota is short": lambda: _("too little quota is unused"),
+    "a check has not answered": lambda: _("a check has not answered"),
+    "the gate says something else": lambda: _("the cluster gives another cause"),
+    "no word from the gate": lambda: _("the cluster has said nothing yet"),
+    "older than a minute": lambda: _("it is older than a minute"),
+    "an image cannot be pulled": lambda: _("an image cannot be pulled"),
+    "the gang does not fit": lambda: _("its pods do not fit together"),
+    "for too long": lambda: _("for longer than two minutes, or five where nodes are chosen at admission"),
+    "its nodes are not free yet": lambda: _("its nodes are not free yet"),
+    "a pod pulls": lambda: _("a pod pulls its image"),
+    "all pods run": lambda: _("all pods run"),
+    "some pods run": lambda: _("some pods run"),
+    "it was complete before": lambda: _("all pods ran before"),
+    "pods exist": lambda: _("pods exist"),
+    "a signal no rule knows": lambda: _("the cluster gives a signal that no rule knows"),
+}
