@@ -137,6 +137,29 @@ def check_intent(actor: Actor, data: Mapping[str, Any]) -> Intent:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Whereabouts:
+    """Where a job would go; None with ``problems`` when nowhere, or when too little was said yet."""
+
+    place: QueuePlace | None
+    group: GroupPlace | None
+    shape: Shape | None
+    problems: tuple[FieldProblem, ...]
+
+
+def check_place(actor: Actor, data: Mapping[str, Any]) -> Whereabouts:
+    """The part of :func:`check_intent` that finds queue, node group and shape; for the answer while typing."""
+    checks = _Checks(data)
+    framework = _word(checks, "framework", Framework, "")
+    kind = _kind(checks)
+    cards = _cards(checks)
+    _team, place, _local_queue = _queue(checks, actor)
+    group, shape = None, None
+    if place is not None and cards is not None and framework is not None and kind is not None:
+        group, shape = _group_and_shape(checks, actor, place, cards, framework, kind)
+    return Whereabouts(place, group, shape, tuple(checks.problems))
+
+
 # --------------------------------------------------------------------------- one field each
 
 

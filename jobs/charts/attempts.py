@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
-from django.utils.translation import pgettext
+from django.utils.translation import ngettext, pgettext
 
 from common.durations import duration_words
 from jobs.models import Attempt, Run
-from jobs.reasons import reason_text
 from jobs.selectors import runs_of
 
 SHORTEST = timedelta(minutes=1)
@@ -66,8 +65,11 @@ class AttemptsChart:
     now: str | None  # None once everything has ended
 
 
-def attempts_chart(attempts: Sequence[Attempt], now: datetime) -> AttemptsChart | None:
-    """The chart of a job's attempts with their runs prefetched; None before the first run is known."""
+def attempts_chart(attempts: Sequence[Attempt], endings: Mapping[int, str], now: datetime) -> AttemptsChart | None:
+    """The chart of a job's attempts with their runs prefetched; None before the first run is known.
+
+    ``endings`` says by attempt number how it ended, in the reader's words.
+    """
     runs = [run for attempt in attempts for run in runs_of(attempt)]
     if not runs:
         return None
@@ -76,7 +78,7 @@ def attempts_chart(attempts: Sequence[Attempt], now: datetime) -> AttemptsChart 
     end = max([start + SHORTEST, *(run.ended_at or now for run in runs)])
     clock = _Clock(start, end)
     return AttemptsChart(
-        rows=tuple(_row(attempt, clock, now) for attempt in attempts),
+        rows=tuple(_row(attempt, endings.get(attempt.number, ""), clock, now) for attempt in attempts),
         ticks=clock.ticks(),
         now=clock.at(now) if live else None,
     )
@@ -115,15 +117,16 @@ def _tick_text(at: datetime, step: timedelta) -> str:
     return date_format(at, "H:i:s" if step < timedelta(minutes=1) else "H:i")
 
 
-def _row(attempt: Attempt, clock: _Clock, now: datetime) -> AttemptRow:
+def _row(attempt: Attempt, ending: str, clock: _Clock, now: datetime) -> AttemptRow:
     runs = runs_of(attempt)
     spans = [span for run in runs for span in _spans(run, clock, now)]
     title = _("Attempt %(number)d") % {"number": attempt.number}
-    note = _note(attempt, runs)
     words = [part for run in runs for part in _words(run, now)]
-    label = _("%(title)s: %(parts)s") % {"title": title, "parts": ", ".join([*words, *([note] if note else [])])}
+    if ending:
+        words.append(ending)
+    label = _("%(title)s: %(parts)s") % {"title": title, "parts": ", ".join(words)}
     cuts = tuple(clock.at(run.ended_at) for run in runs if run.ended_at and run.end_cause != "succeeded")
-    return AttemptRow(title, note, label, tuple(spans), cuts)
+    return AttemptRow(title, ending or _runs(len(runs)), label, tuple(spans), cuts)
 
 
 def _parts(run: Run, now: datetime) -> list[tuple[str, datetime, datetime]]:
@@ -152,13 +155,8 @@ def _words(run: Run, now: datetime) -> list[str]:
     return [sentences[kind] % {"time": duration_words(until - at)} for kind, at, until in _parts(run, now)]
 
 
-def _note(attempt: Attempt, runs: Sequence[Run]) -> str:
-    """How it ended, or how many runs it has had."""
-    if attempt.end_reason:
-        return reason_text(attempt.end_reason, attempt.end_facts)
-    if len(runs) > 1:
-        return _("%(count)d runs") % {"count": len(runs)}
-    return ""
+def _runs(count: int) -> str:
+    return ngettext("%(count)d run", "%(count)d runs", count) % {"count": count}
 
 
 def _percent(value: float) -> str:

@@ -1,0 +1,84 @@
+"""What would happen to a job if it were submitted now. Asks, stores nothing, and forecasts nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from accounts.actors import Actor
+from clusters.models import NodeGroup
+from common.errors import FieldProblem
+from jobs.domain.choice import starts_now
+from jobs.domain.shape import Shape
+from jobs.services.intent import candidates_of, check_place
+from quotas.selectors import QueuePlace
+from quotas.selectors.places import GroupPlace
+
+
+class Verdict(StrEnum):
+    NOW = "now"
+    LATER = "later"
+    NEVER = "never"
+    UNKNOWN = "unknown"  # too little was said yet
+
+
+class Obstacle(StrEnum):
+    """What a job would wait for."""
+
+    QUEUE = "queue"  # jobs of the team wait for this group already
+    QUOTA = "quota"  # fewer cards of the group's quota are idle than it needs
+    BLOCKS = "blocks"  # enough cards are free, but not together
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """The answer while typing. Counts are in the group's unit; ``borrowed`` is what the own share does not cover."""
+
+    verdict: Verdict
+    obstacle: Obstacle | None = None
+    group: NodeGroup | None = None
+    shape: Shape | None = None
+    queued_ahead: int = 0
+    idle: int = 0
+    blocks: tuple[int, ...] = ()
+    borrowed: int = 0
+    problems: tuple[FieldProblem, ...] = ()
+
+
+_NOT_YET = frozenset({"required", "no_team", "no_queue"})
+"""Codes of problems that say nothing against the job, only that more must be known."""
+
+
+def job_preview(*, actor: Actor, data: Mapping[str, Any]) -> Preview:
+    """Queue, node group and shape as submit would choose them, and whether the job would start at once."""
+    found = check_place(actor, data)
+    if found.problems:
+        known = all(problem.code in _NOT_YET for problem in found.problems)
+        return Preview(Verdict.UNKNOWN if known else Verdict.NEVER, problems=found.problems)
+    if found.place is None or found.shape is None:
+        return Preview(Verdict.UNKNOWN)
+    if found.group is None:  # no cards, no quota: any node with room for it
+        return Preview(Verdict.NOW, shape=found.shape)
+    return _outlook(found.place, found.group, found.shape)
+
+
+def _outlook(place: QueuePlace, group: GroupPlace, shape: Shape) -> Preview:
+    candidate = next(c for c in candidates_of(place) if c.slug == group.group.slug)
+    obstacle = None
+    if not starts_now(candidate, shape):
+        if candidate.queued_ahead:
+            obstacle = Obstacle.QUEUE
+        else:
+            obstacle = Obstacle.QUOTA if shape.cards > candidate.cohort_free else Obstacle.BLOCKS
+    return Preview(
+        verdict=Verdict.NOW if obstacle is None else Verdict.LATER,
+        obstacle=obstacle,
+        group=group.group,
+        shape=shape,
+        queued_ahead=candidate.queued_ahead,
+        idle=candidate.cohort_free,
+        blocks=tuple(sorted((block for block in candidate.free_blocks if block), reverse=True)),
+        borrowed=max(0, shape.cards - candidate.free_nominal),
+    )
