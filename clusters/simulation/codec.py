@@ -1,146 +1,69 @@
-"""World objects to JSON-ready dicts and back. One dict per object, as a store keeps one row per object."""
+"""World objects to JSON-ready dicts and back. One dict per object, as a store keeps one row per object.
+
+Reading raises ``msgspec.ValidationError`` for a dict that does not have the form of this version.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
-from enum import Enum
-from functools import cache
 from typing import Any
 
-from clusters.contract import EvictionCause, FailureCode, Outcome, PodPhase, WaitCode
-from clusters.simulation.world import (
-    Fault,
-    Group,
-    Hold,
-    Latencies,
-    Node,
-    Note,
-    Plan,
-    Pod,
-    Queue,
-    Reclaim,
-    Run,
-    Shape,
-    ShapeState,
-    Spec,
-    Stage,
-    Strategy,
-    Workload,
-    World,
-)
+import msgspec
+
+from clusters.simulation.world import Node, Queue, Shape, ShapeState, Workload, World
 
 JsonDict = dict[str, Any]
 
 _OBJECTS = ("nodes", "queues", "workloads")
-
-
-@cache
-def _names(kind: type[Any]) -> tuple[str, ...]:
-    return tuple(item.name for item in fields(kind))
+_HEADER = tuple(item.name for item in fields(World) if item.name not in _OBJECTS)
+_QUEUE = tuple(item.name for item in fields(Queue) if item.name != "shapes")
 
 
 def plain(value: Any) -> Any:
     """A value of the world as JSON knows it."""
-    if value is None or isinstance(value, (bool, int, float)):
-        return value
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, str):
-        return value
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    return {name: plain(getattr(value, name)) for name in _names(value.__class__)}
-
-
-def _optional(convert: Callable[[Any], Any], value: Any) -> Any:
-    return None if value is None else convert(value)
+    return msgspec.to_builtins(value)
 
 
 def header_to_dict(world: World) -> JsonDict:
     """Everything of the world but its nodes, queues and workloads."""
-    return {name: plain(getattr(world, name)) for name in _names(World) if name not in _OBJECTS}
+    return {name: plain(getattr(world, name)) for name in _HEADER}
 
 
 def header_from_dict(data: Mapping[str, Any]) -> World:
     """A world without objects yet."""
-    values = dict(data)
-    values["latencies"] = Latencies(**values["latencies"])
-    values["groups"] = {name: Group(**group) for name, group in values["groups"].items()}
-    values["pool"] = dict(values["pool"])
-    return World(**values)
+    return msgspec.convert({name: value for name, value in data.items() if name not in _OBJECTS}, World)
 
 
 def node_to_dict(node: Node) -> JsonDict:
-    return plain(node)
+    data: JsonDict = plain(node)
+    return data
 
 
 def node_from_dict(data: Mapping[str, Any]) -> Node:
-    values = dict(data)
-    values["images"] = dict(values["images"])
-    return Node(**values)
+    return msgspec.convert(data, Node)
 
 
 def queue_to_dict(queue: Queue) -> JsonDict:
-    data = {name: plain(getattr(queue, name)) for name in _names(Queue) if name != "shapes"}
-    data["shapes"] = [
-        {"shape": list(shape), "note": plain(state.note), "parked": state.parked}
-        for shape, state in queue.shapes.items()
-    ]
+    data = {name: plain(getattr(queue, name)) for name in _QUEUE}
+    # A shape is no JSON key: pairs.
+    data["shapes"] = [[plain(shape), plain(state)] for shape, state in queue.shapes.items()]
     return data
 
 
 def queue_from_dict(data: Mapping[str, Any]) -> Queue:
-    values = dict(data)
-    values["quotas"] = dict(values["quotas"])
-    values["local_queues"] = tuple(values["local_queues"])
-    values["strategy"] = Strategy(values["strategy"])
-    values["reclaim"] = Reclaim(values["reclaim"])
-    values["hold"] = Hold(values["hold"])
-    values["shapes"] = {
-        Shape(*entry["shape"]): ShapeState(_note(entry["note"]), entry["parked"]) for entry in values["shapes"]
-    }
-    return Queue(**values)
-
-
-def _note(data: Mapping[str, Any]) -> Note:
-    return Note(**{**data, "code": WaitCode(data["code"])})
+    queue = msgspec.convert({name: data[name] for name in _QUEUE}, Queue)
+    queue.shapes = dict(msgspec.convert(data["shapes"], list[tuple[Shape, ShapeState]]))
+    return queue
 
 
 def workload_to_dict(workload: Workload) -> JsonDict:
-    return plain(workload)
+    data: JsonDict = plain(workload)
+    return data
 
 
 def workload_from_dict(data: Mapping[str, Any]) -> Workload:
-    values = dict(data)
-    values["spec"] = Spec(**values["spec"])
-    values["plan"] = Plan(**values["plan"])
-    values["stage"] = Stage(values["stage"])
-    values["runs"] = [_run(run) for run in values["runs"]]
-    values["outcome"] = _optional(Outcome, values["outcome"])
-    values["fault"] = _optional(_fault, values["fault"])
-    return Workload(**values)
-
-
-def _run(data: Mapping[str, Any]) -> Run:
-    values = dict(data)
-    values["nodes"] = list(values["nodes"])
-    values["cause"] = _optional(EvictionCause, values["cause"])
-    values["pods"] = [_pod(pod) for pod in values["pods"]]
-    return Run(**values)
-
-
-def _pod(data: Mapping[str, Any]) -> Pod:
-    values = dict(data)
-    values["phase"] = PodPhase(values["phase"])
-    values["problem"] = _optional(FailureCode, values["problem"])
-    return Pod(**values)
-
-
-def _fault(data: Mapping[str, Any]) -> Fault:
-    return Fault(**{**data, "code": FailureCode(data["code"])})
+    return msgspec.convert(data, Workload)
 
 
 def world_to_dict(world: World) -> JsonDict:
@@ -153,7 +76,7 @@ def world_to_dict(world: World) -> JsonDict:
 
 
 def world_from_dict(data: Mapping[str, Any]) -> World:
-    world = header_from_dict({key: value for key, value in data.items() if key not in _OBJECTS})
+    world = header_from_dict(data)
     world.nodes = {node.name: node for node in map(node_from_dict, data["nodes"])}
     world.queues = {queue.name: queue for queue in map(queue_from_dict, data["queues"])}
     world.workloads = {workload.name: workload for workload in map(workload_from_dict, data["workloads"])}

@@ -7,11 +7,12 @@ idempotent: saying it again changes nothing, and one about an object that is not
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import msgspec
+
 from clusters.contract import FailureCode, WorkloadSpec
-from clusters.simulation.codec import plain
 from clusters.simulation.world import Group, Hold, Plan, Reclaim, Spec, Strategy
 
 
@@ -187,33 +188,10 @@ _KINDS: dict[str, type[Command]] = {
 
 
 def command_to_dict(command: Command) -> dict[str, Any]:
-    return {"kind": command.kind, **{item.name: plain(getattr(command, item.name)) for item in fields(command)}}
+    return {"kind": command.kind, **msgspec.to_builtins(command)}
 
 
 def command_from_dict(data: Mapping[str, Any]) -> Command:
-    """The command of a JSON form. Raises KeyError for an unknown kind, TypeError or ValueError for bad fields."""
+    """The command of a JSON form. Raises KeyError for an unknown kind, msgspec.ValidationError for bad fields."""
     values = dict(data)
-    cls = _KINDS[values.pop("kind")]
-    if cls is Submit:
-        values["spec"] = Spec(**values["spec"])
-        values["plan"] = Plan(**values["plan"])
-    elif cls is SetQuotas:
-        values["queues"] = tuple(_queue_def(queue) for queue in values["queues"])
-        values["pool"] = tuple((group, cards) for group, cards in values["pool"])
-    elif cls is SetNodes:
-        values["nodes"] = tuple(NodeDef(**node) for node in values["nodes"])
-        values["groups"] = tuple(Group(**group) for group in values["groups"])
-    elif cls is ExitPod:
-        values["reason"] = FailureCode(values["reason"])
-    elif cls is HoldQueue:
-        values["hold"] = Hold(values["hold"])
-    return cls(**values)
-
-
-def _queue_def(data: Mapping[str, Any]) -> QueueDef:
-    values = dict(data)
-    values["quotas"] = tuple((group, nominal) for group, nominal in values["quotas"])
-    values["local_queues"] = tuple(values["local_queues"])
-    values["strategy"] = Strategy(values["strategy"])
-    values["reclaim"] = Reclaim(values["reclaim"])
-    return QueueDef(**values)
+    return msgspec.convert(values, _KINDS[values.pop("kind")])

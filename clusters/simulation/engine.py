@@ -18,19 +18,11 @@ class Changes:
     nodes: frozenset[str]
     queues: frozenset[str]
     workloads: frozenset[str]
-    removed_nodes: frozenset[str]
     removed_queues: frozenset[str]
     removed_workloads: frozenset[str]
 
     def __bool__(self) -> bool:
-        return bool(
-            self.nodes
-            or self.queues
-            or self.workloads
-            or self.removed_nodes
-            or self.removed_queues
-            or self.removed_workloads
-        )
+        return bool(self.nodes or self.queues or self.workloads or self.removed_queues or self.removed_workloads)
 
 
 class Engine:
@@ -66,9 +58,10 @@ class Engine:
         while (event := state.pop_until(until_ms)) is not None:
             _, kind, name = event
             if kind == WORKLOAD:
-                lifecycle.advance(state, state.world.workloads[name])
+                workload = state.world.workloads[name]
+                lifecycle.advance(state, workload)
                 if name in state.unplaced:
-                    executor.place_waiting(state)
+                    executor.place_new(state, workload)
             elif kind == CYCLE:
                 state.world.cycle_ms = None
                 admission.run_cycle(state)
@@ -91,7 +84,6 @@ class Engine:
             frozenset(state.changed_nodes),
             frozenset(state.changed_queues),
             frozenset(state.changed_workloads),
-            frozenset(state.removed_nodes),
             frozenset(state.removed_queues),
             frozenset(state.removed_workloads),
         )
@@ -99,7 +91,6 @@ class Engine:
             state.changed_nodes,
             state.changed_queues,
             state.changed_workloads,
-            state.removed_nodes,
             state.removed_queues,
             state.removed_workloads,
         ):

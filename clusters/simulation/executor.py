@@ -13,6 +13,14 @@ from clusters.simulation.state import State
 from clusters.simulation.world import Workload
 
 
+def place_new(state: State, workload: Workload) -> None:
+    """The pods of one gang have just been created."""
+    if workload.run.nodes:
+        _place_as_chosen(state, workload)
+    else:
+        place_waiting(state)  # those that wait longer may go first
+
+
 def place_waiting(state: State) -> None:
     """One round over all admitted gangs without nodes."""
     misfits: dict[tuple[object, ...], bool] = {}  # what was asked for -> whether ending pods are in the way
@@ -36,12 +44,10 @@ def place_waiting(state: State) -> None:
 def _place_as_chosen(state: State, workload: Workload) -> None:
     """Nodes chosen by the gate: start together once all places are free there."""
     nodes = workload.run.nodes
-    known = state.world.nodes
-    if any(name not in known or known[name].down for name in nodes):
+    wanted = {name: workload.spec.cards_per_pod * nodes.count(name) for name in nodes}
+    if any(state.world.nodes[name].down for name in wanted):
         lifecycle.evict(state, workload, EvictionCause.NODE_FAILURE)
         return
-    cards = workload.spec.cards_per_pod
-    wanted = {name: cards * nodes.count(name) for name in nodes}
     if all(state.floor.free(name) >= need for name, need in wanted.items()):
         lifecycle.schedule(state, workload, nodes)
         return

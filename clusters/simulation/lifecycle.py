@@ -201,7 +201,7 @@ def _leave(state: State, workload: Workload, grace_ms: int) -> None:
     run.frees_ms = state.now + state.world.latencies.eviction
     if run.ready_ms is not None and workload.plan.resumes:
         workload.done_ms += state.now - run.ready_ms
-    workload.stage = Stage.EVICTING
+    state.start_leaving(workload)
     workload.unplaceable = workload.waiting_release = False
     state.unplaced.pop(workload.name, None)
     _stop_pods(state, workload, run, grace_ms)

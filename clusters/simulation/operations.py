@@ -95,7 +95,6 @@ def _set_nodes(state: State, command: c.SetNodes) -> None:
         node.memory_bytes = definition.memory_bytes
         node.outside = definition.outside
         state.touch_node(node.name)
-    state.floor.regroup()
     _nodes_changed(state)
 
 
@@ -135,6 +134,7 @@ def _health_changed(state: State, node: Node) -> None:
 
 
 def _nodes_changed(state: State) -> None:
+    state.floor.nodes_changed()
     if state.world.topology_aware:
         state.request_retry()
     state.request_round()

@@ -7,7 +7,7 @@ too; only the executor looks at them.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 from clusters.simulation.world import Node, Workload
@@ -26,7 +26,7 @@ def fill(slots: Iterable[tuple[int, int, str]], pods: int) -> list[str] | None:
     return None
 
 
-def least_free_capacity(rooms: Sequence[tuple[str, int]], pods: int, cards: int) -> list[str] | None:
+def least_free_capacity(rooms: Iterable[tuple[str, int]], pods: int, cards: int) -> list[str] | None:
     """The topology-aware gate's choice: nodes that can take the fewest such pods first, then by name.
 
     ``rooms`` are ``(node, free cards)``.
@@ -37,8 +37,11 @@ def least_free_capacity(rooms: Sequence[tuple[str, int]], pods: int, cards: int)
     return fill(((free // cards, free // cards, name) for name, free in rooms if free >= cards), pods)
 
 
-def binpack(rooms: Sequence[tuple[str, int]], pods: int, cards: int) -> list[str] | None:
+def binpack(rooms: Iterable[tuple[str, int]], pods: int, cards: int) -> list[str] | None:
     """The executor's choice: the fullest node that still fits first, then by name."""
+    if pods == 1:
+        best = min(((free, name) for name, free in rooms if free >= cards), default=None)
+        return None if best is None else [best[1]]
     return fill(((free, free // cards, name) for name, free in rooms if free >= cards), pods)
 
 
@@ -48,19 +51,22 @@ class Floor:
     def __init__(self, nodes: dict[str, Node]) -> None:
         self._nodes = nodes
         self._promised: defaultdict[str, int] = defaultdict(int)
+        self._unpromised: dict[str | None, dict[str, int]] = {}  # group -> node -> cards the gate may give out
         self._occupied: defaultdict[str, int] = defaultdict(int)
+        self._unoccupied: dict[str | None, dict[str, int]] = {}  # group -> node -> cards without a pod
         self._ending: defaultdict[str, int] = defaultdict(int)
         self._cpu: defaultdict[str, int] = defaultdict(int)
         self._memory: defaultdict[str, int] = defaultdict(int)
         self._pods: defaultdict[str, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
-        self._by_group: dict[str | None, list[str]] = {}
-        self.regroup()
+        self.nodes_changed()
 
-    def regroup(self) -> None:
-        """Learn nodes anew after some came or went."""
-        self._by_group = {}
-        for name in sorted(self._nodes):
-            self._by_group.setdefault(self._nodes[name].group, []).append(name)
+    def nodes_changed(self) -> None:
+        """Learn the nodes anew: some came, changed their group or their health."""
+        self._unpromised = {}
+        self._unoccupied = {}
+        for name, node in self._nodes.items():
+            self._unpromised.setdefault(node.group, {})[name] = node.usable - self._promised[name]
+            self._unoccupied.setdefault(node.group, {})[name] = node.usable - self._occupied[name]
 
     # what the gate sees
 
@@ -68,22 +74,19 @@ class Floor:
         """Give out ``cards`` on each node of the list, once per pod; negative cards take them back."""
         for name in nodes:
             self._promised[name] += cards
+            self._unpromised[self._nodes[name].group][name] -= cards
 
     def choose(self, group: str, pods: int, cards: int, *, empty: bool = False) -> list[str] | None:
         """Nodes for a gang as a topology-aware gate chooses them; ``empty`` = as if nothing were given out."""
-        nodes = self._nodes
-        promised = self._promised
-        rooms = [
-            (name, nodes[name].usable - (0 if empty else promised[name])) for name in self._by_group.get(group, ())
-        ]
-        return least_free_capacity(rooms, pods, cards)
+        free = self._unpromised.get(group, {})
+        if empty:
+            return least_free_capacity([(name, self._nodes[name].usable) for name in free], pods, cards)
+        return least_free_capacity(free.items(), pods, cards)
 
     def has_promise_room(self, nodes: Sequence[str], cards: int) -> bool:
         """Whether a choice made earlier still stands."""
-        return all(
-            self._promised[name] + cards * nodes.count(name) <= self._nodes[name].usable
-            for name in dict.fromkeys(nodes)
-        )
+        counts = Counter(nodes)
+        return all(self._promised[name] + cards * counts[name] <= self._nodes[name].usable for name in counts)
 
     # what the executor sees
 
@@ -96,7 +99,9 @@ class Floor:
     def _count(self, name: str, workload: Workload, sign: int) -> None:
         spec = workload.spec
         if spec.cards_per_pod:
-            self._occupied[name] += sign * spec.cards_per_pod
+            cards = sign * spec.cards_per_pod
+            self._occupied[name] += cards
+            self._unoccupied[self._nodes[name].group][name] -= cards
         else:
             self._cpu[name] += sign * spec.cpu_millis
             self._memory[name] += sign * spec.memory_bytes
@@ -115,25 +120,21 @@ class Floor:
 
     def free(self, name: str, *, after_release: bool = False) -> int:
         """Cards of a node that no pod occupies; ``after_release`` = once the ending pods are gone."""
-        node = self._nodes.get(name)
-        if node is None:
-            return 0
-        return node.usable - self._occupied[name] + (self._ending[name] if after_release else 0)
+        return self._unoccupied[self._nodes[name].group][name] + (self._ending[name] if after_release else 0)
 
     def pack(self, workload: Workload, *, after_release: bool = False) -> list[str] | None:
         """Nodes for a gang as the executor chooses them, all or nothing."""
         spec = workload.spec
         if not spec.cards_per_pod:
             return self._pack_without_cards(spec.pods, spec.cpu_millis, spec.memory_bytes)
-        rooms = [
-            (name, self.free(name, after_release=after_release)) for name in self._by_group.get(spec.node_group, ())
-        ]
-        return binpack(rooms, spec.pods, spec.cards_per_pod)
+        free = self._unoccupied.get(spec.node_group, {})
+        if after_release:
+            free = {name: cards + self._ending[name] for name, cards in free.items()}
+        return binpack(free.items(), spec.pods, spec.cards_per_pod)
 
     def _pack_without_cards(self, pods: int, cpu: int, memory: int) -> list[str] | None:
         slots = []
-        for name in sorted(self._nodes):
-            node = self._nodes[name]
+        for name, node in self._nodes.items():
             if not node.schedulable:
                 continue
             fits = pods

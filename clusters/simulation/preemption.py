@@ -8,18 +8,19 @@ put back in reverse order as long as it still fits.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from heapq import merge
+from typing import NamedTuple
 
 from clusters.contract import EvictionCause
+from clusters.simulation.holders import Holders
 from clusters.simulation.state import State
-from clusters.simulation.world import Queue, Reclaim, Stage, Workload
+from clusters.simulation.world import Queue, Reclaim, Workload
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     workload: Workload
     cause: EvictionCause
-    borrowing: bool  # may be evicted for a workload that borrows
 
 
 class Trial:
@@ -48,101 +49,112 @@ def find_targets(state: State, workload: Workload, queue: Queue) -> list[Target]
     group = workload.spec.node_group
     if group is None:
         return []
-    ledger = state.ledger
-    fits_nominal = not ledger.would_borrow(queue.name, group, workload.spec.cards)
-    candidates = _candidates(state, workload, queue, group, fits_nominal)
-    if not candidates:
-        return []
-    others = any(target.workload.spec.queue != queue.name for target in candidates)
-    full = ledger.used(queue.name, group) >= ledger.nominal(queue.name, group)
-    attempts: tuple[bool, ...]
-    if not others or (full and not queue.borrow_preempts):
-        attempts = (True,)
-    elif not queue.borrow_preempts and not fits_nominal:
-        attempts = (False, True)
-    else:
-        attempts = (True, False)
-    for borrowing in attempts:
-        targets = _minimal(state, workload, queue, group, candidates, borrowing)
+    search = _Search(state, workload, queue, group)
+    for borrowing in search.attempts():
+        targets = search.minimal(borrowing)
         if targets:
             return targets
     return []
 
 
-def _candidates(state: State, workload: Workload, queue: Queue, group: str, fits_nominal: bool) -> list[Target]:
-    priority = workload.spec.priority
-    own = [
-        Target(victim, EvictionCause.HIGHER_PRIORITY, True)
-        for victim in state.holders.get((queue.name, group), {}).values()
-        if victim.spec.priority < priority
-    ]
-    others: list[Target] = []
-    if queue.reclaim is not Reclaim.NEVER:
-        for (name, held_group), holders in state.holders.items():
-            if held_group != group or name == queue.name or not state.ledger.borrows(name, group):
+class _Search:
+    """One search for victims. Nothing of it outlives the call."""
+
+    def __init__(self, state: State, workload: Workload, queue: Queue, group: str) -> None:
+        self._state = state
+        self._spec = workload.spec
+        self._queue = queue
+        self._group = group
+        self._fits_nominal = not state.ledger.would_borrow(queue.name, group, workload.spec.cards)
+        self._reclaim_below = workload.spec.priority if queue.reclaim is Reclaim.LOWER_PRIORITY else None
+        self._own = state.holders.get((queue.name, group))
+        self._others = self._borrowers()
+
+    def _borrowers(self) -> list[Holders]:
+        """Holdings of other queues above their nominal that have somebody to reclaim from."""
+        if self._queue.reclaim is Reclaim.NEVER:
+            return []
+        return [
+            holders
+            for (name, group), holders in self._state.holders.items()
+            if group == self._group
+            and name != self._queue.name
+            and self._state.ledger.borrows(name, group)
+            and holders.has_any(self._reclaim_below)
+        ]
+
+    def attempts(self) -> tuple[bool, ...]:
+        """Whether to try with borrowing, without, or both, and in which order."""
+        ledger = self._state.ledger
+        full = ledger.used(self._queue.name, self._group) >= ledger.nominal(self._queue.name, self._group)
+        if not self._others or (full and not self._queue.borrow_preempts):
+            return (True,)
+        if not self._queue.borrow_preempts and not self._fits_nominal:
+            return (False, True)
+        return (True, False)
+
+    def minimal(self, borrowing: bool) -> list[Target]:
+        """Remove candidates until the workload fits, then put back whoever need not leave."""
+        trial = Trial(self._state)
+        removed: list[Target] = []
+        fits = False
+        for victim in self._candidates():
+            target = self._target(victim, borrowing)
+            if target is None:
                 continue
-            for victim in holders.values():
-                if queue.reclaim is Reclaim.ANY or victim.spec.priority < priority:
-                    others.append(_classify(victim, queue, priority, fits_nominal))
-    return sorted(own + others, key=lambda target: _candidate_order(target, queue.name))
-
-
-def _classify(victim: Workload, queue: Queue, priority: int, fits_nominal: bool) -> Target:
-    if fits_nominal:
-        return Target(victim, EvictionCause.QUOTA_RECLAIMED, True)
-    below = victim.spec.priority < priority
-    if queue.borrow_threshold is not None:
-        below = below and victim.spec.priority <= queue.borrow_threshold
-    if queue.borrow_preempts and below:
-        return Target(victim, EvictionCause.WHILE_BORROWING, True)
-    return Target(victim, EvictionCause.QUOTA_RECLAIMED, False)
-
-
-def _candidate_order(target: Target, queue: str) -> tuple[bool, bool, int, int, int]:
-    victim = target.workload
-    return (
-        victim.stage is not Stage.EVICTING,  # who leaves anyway comes first
-        victim.spec.queue == queue,
-        victim.spec.priority,
-        -victim.run.admitted_ms,
-        -victim.sequence,
-    )
-
-
-def _minimal(
-    state: State, workload: Workload, queue: Queue, group: str, candidates: list[Target], borrowing: bool
-) -> list[Target]:
-    trial = Trial(state)
-    removed: list[Target] = []
-    fits = False
-    for target in candidates:
-        victim = target.workload
-        if victim.spec.queue != queue.name:
-            if borrowing and not target.borrowing:
-                continue
-            if not state.ledger.borrows(victim.spec.queue, group):
-                continue  # earlier removals brought this queue back to its nominal
-        trial.remove(victim)
-        removed.append(target)
-        if _fits(state, workload, queue, group, borrowing):
-            fits = True
-            break
-    if fits:
-        for target in reversed(removed[:-1]):
+            trial.remove(victim)
+            removed.append(target)
+            if self._fits(borrowing):
+                fits = True
+                break
+        if fits:
+            for target in reversed(removed[:-1]):
+                trial.restore(target.workload)
+                if self._fits(borrowing):
+                    removed.remove(target)
+                else:
+                    trial.remove(target.workload)
+        for target in removed:
             trial.restore(target.workload)
-            if _fits(state, workload, queue, group, borrowing):
-                removed.remove(target)
-            else:
-                trial.remove(target.workload)
-    for target in removed:
-        trial.restore(target.workload)
-    return removed if fits else []
+        return removed if fits else []
 
+    def _candidates(self) -> Iterator[Workload]:
+        """Who leaves anyway first, other queues before the own one, low priority first, newest first."""
+        priority = self._spec.priority
+        for *_, victim in sorted(entry for holders in self._others for entry in holders.leaving(self._reclaim_below)):
+            yield victim
+        if self._own is not None:
+            for *_, victim in self._own.leaving(priority):
+                yield victim
+        for *_, victim in merge(*(holders.staying(self._reclaim_below) for holders in self._others)):
+            yield victim
+        if self._own is not None:
+            for *_, victim in self._own.staying(priority):
+                yield victim
 
-def _fits(state: State, workload: Workload, queue: Queue, group: str, borrowing: bool) -> bool:
-    spec = workload.spec
-    if not borrowing and state.ledger.would_borrow(queue.name, group, spec.cards):
-        return False
-    if spec.cards > state.ledger.available(group):
-        return False
-    return not state.world.topology_aware or state.floor.choose(group, spec.pods, spec.cards_per_pod) is not None
+    def _target(self, victim: Workload, borrowing: bool) -> Target | None:
+        """The victim with its cause, or None if this attempt may not take it."""
+        if victim.spec.queue == self._queue.name:
+            return Target(victim, EvictionCause.HIGHER_PRIORITY)
+        if not self._state.ledger.borrows(victim.spec.queue, self._group):
+            return None  # earlier removals brought its queue back to its nominal
+        if self._fits_nominal:
+            return Target(victim, EvictionCause.QUOTA_RECLAIMED)
+        if self._queue.borrow_preempts and self._below_threshold(victim):
+            return Target(victim, EvictionCause.WHILE_BORROWING)
+        return None if borrowing else Target(victim, EvictionCause.QUOTA_RECLAIMED)
+
+    def _below_threshold(self, victim: Workload) -> bool:
+        threshold = self._queue.borrow_threshold
+        priority = victim.spec.priority
+        return priority < self._spec.priority and (threshold is None or priority <= threshold)
+
+    def _fits(self, borrowing: bool) -> bool:
+        state, spec = self._state, self._spec
+        if not borrowing and state.ledger.would_borrow(self._queue.name, self._group, spec.cards):
+            return False
+        if spec.cards > state.ledger.available(self._group):
+            return False
+        return not state.world.topology_aware or (
+            state.floor.choose(self._group, spec.pods, spec.cards_per_pod) is not None
+        )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 
+from clusters.simulation.holders import Holders
 from clusters.simulation.placement import Floor
 from clusters.simulation.quota import Ledger
 from clusters.simulation.world import ALIVE, Queue, Shape, Stage, Workload, World
@@ -60,6 +61,10 @@ class WaitingLine:
         return len(self._members)
 
 
+def _admission_order(workload: Workload) -> tuple[int, int]:
+    return (workload.run.admitted_ms if workload.runs else 0, workload.sequence)
+
+
 class State:
     """A world, its indexes, its event heap and its change marks."""
 
@@ -69,13 +74,12 @@ class State:
         self.changed_nodes: set[str] = set()
         self.changed_queues: set[str] = set()
         self.changed_workloads: set[str] = set()
-        self.removed_nodes: set[str] = set()
         self.removed_queues: set[str] = set()
         self.removed_workloads: set[str] = set()
         self.ledger = Ledger()
         self.floor = Floor(world.nodes)
         self.waiting: dict[str, WaitingLine] = {}
-        self.holders: dict[tuple[str, str], dict[str, Workload]] = {}  # (queue, group) -> who holds quota
+        self.holders: dict[tuple[str, str], Holders] = {}  # by (queue, node group)
         self.unplaced: dict[str, Workload] = {}  # pods exist, no nodes yet
         self._due: dict[str, int] = {}
         self._heap: list[Event] = []
@@ -84,7 +88,7 @@ class State:
     def _rebuild(self) -> None:
         world = self.world
         self.ledger.set_quotas(world.queues, world.pool)
-        for workload in world.workloads.values():
+        for workload in sorted(world.workloads.values(), key=_admission_order):
             self._index(workload)
             due = workload.next_due()
             if due is not None:
@@ -147,7 +151,7 @@ class State:
     def request_cycle(self) -> None:
         """An admission cycle soon, unless one is planned."""
         if self.world.cycle_ms is None:
-            self.world.cycle_ms = self.now + self.world.latencies.cycle
+            self.world.cycle_ms = self.now + max(1, self.world.latencies.cycle)
             heappush(self._heap, (self.world.cycle_ms, CYCLE, ""))
 
     def request_retry(self) -> None:
@@ -238,6 +242,15 @@ class State:
     def take_quota(self, workload: Workload) -> None:
         self._count_quota(workload, 1)
 
+    def start_leaving(self, workload: Workload) -> None:
+        """An admitted workload was told to leave; it holds its quota a little longer."""
+        holders = self.holders.get((workload.spec.queue, workload.spec.node_group or ""))
+        if holders is not None and workload.spec.cards:
+            holders.remove(workload)
+        workload.stage = Stage.EVICTING
+        if holders is not None and workload.spec.cards:
+            holders.add(workload)
+
     def free_quota(self, workload: Workload) -> None:
         self._count_quota(workload, -1)
         self.request_retry()
@@ -247,10 +260,10 @@ class State:
         if not spec.cards or spec.node_group is None:
             return
         self.ledger.hold(spec.queue, spec.node_group, sign * spec.cards)
-        holders = self.holders.setdefault((spec.queue, spec.node_group), {})
+        holders = self.holders.setdefault((spec.queue, spec.node_group), Holders())
         if sign > 0:
-            holders[workload.name] = workload
+            holders.add(workload)
         else:
-            holders.pop(workload.name, None)
+            holders.remove(workload)
         if self.world.topology_aware:
             self.floor.promise(workload.run.nodes, sign * spec.cards_per_pod)

@@ -57,7 +57,7 @@ class Shape(NamedTuple):
 class Latencies:
     """How long the machinery of the cluster takes, in milliseconds."""
 
-    cycle: int = 10  # from a reason to try until the next admission cycle
+    cycle: int = 10  # from a reason to try until the next admission cycle; at least 1
     retry: int = 1_000  # from a change in the cohort until set-aside workloads are tried again
     eviction: int = 500  # from the decision to evict until the quota is free
     pods: int = 300  # from admission until the pods exist and look for nodes
