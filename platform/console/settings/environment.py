@@ -14,7 +14,9 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
-HOW_TO_START = "No database is configured: start the console with `make run`, or set DATABASE_URL and REDIS_URL."
+HOW_TO_START = (
+    "No running console was found: start one with `make run`, or set DATABASE_URL, REDIS_URL and SLUICE_SECRET_KEY."
+)
 
 
 def state_dir() -> Path:
@@ -57,7 +59,7 @@ def read(name: str, default: str | None = None) -> str:
         return str(value)
     if default is not None:
         return default
-    raise ImproperlyConfigured(HOW_TO_START if name == "DATABASE_URL" else f"{name} is not set.")
+    raise ImproperlyConfigured(HOW_TO_START if not _instance() else f"{name} is not set.")
 
 
 def read_bool(name: str, default: bool) -> bool:
