@@ -36,6 +36,8 @@ def space_name(team_slug: str, team_ulid: str) -> str:
 
 
 def clean_display_name(text: str) -> str:
-    """The typed name without surrounding blanks and without control characters; may come back empty."""
+    """The typed name without surrounding blanks and without control characters; empty if nothing can be seen of it."""
     kept = "".join(ch for ch in text if unicodedata.category(ch) not in {"Cc", "Cs"})
-    return kept.strip()[:DISPLAY_NAME_MAX]
+    if all(ch.isspace() or unicodedata.category(ch) == "Cf" for ch in kept):  # such as zero-width spaces
+        return ""
+    return kept.strip()[:DISPLAY_NAME_MAX].rstrip()
