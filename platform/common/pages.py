@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Generic, TypeVar
 
 from django.db.models import Model, Q, QuerySet
 
 PAGE_SIZE = 50
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_PK_MAX = 2**63 - 1
 M = TypeVar("M", bound=Model)
 
 
@@ -28,7 +29,8 @@ class Cursor:
     backwards: bool = False
 
     def encode(self) -> str:
-        raw = json.dumps([int(self.at.timestamp() * 1_000_000), self.pk, int(self.backwards)])
+        micros = (self.at - _EPOCH) // timedelta(microseconds=1)  # a float would lose the last digit, and rows with it
+        raw = json.dumps([micros, self.pk, int(self.backwards)])
         return base64.urlsafe_b64encode(raw.encode()).decode().rstrip("=")
 
     @classmethod
@@ -36,11 +38,12 @@ class Cursor:
         try:
             raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
             micros, pk, backwards = json.loads(raw)
-            seconds, rest = divmod(int(micros), 1_000_000)
-            at = datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest)
-            return cls(at, int(pk), bool(backwards))
-        except (ValueError, TypeError, OverflowError, OSError, binascii.Error) as error:
+            at = _EPOCH + timedelta(microseconds=micros)
+        except (ValueError, TypeError, OverflowError, RecursionError) as error:
             raise BadCursor(text) from error
+        if not isinstance(pk, int) or not 0 <= pk <= _PK_MAX:
+            raise BadCursor(text)
+        return cls(at, pk, bool(backwards))
 
 
 @dataclass(frozen=True, slots=True)
