@@ -30,8 +30,8 @@ class Candidate:
 
 
 def usable_candidates(candidates: Sequence[Candidate], kind: Kind) -> list[Candidate]:
-    """Shared pools never take training by default (decision 26)."""
-    return [c for c in candidates if c.exclusive or kind is not Kind.TRAINING]
+    """Groups that have cards at all; shared pools never take training by default (decision 26)."""
+    return [c for c in candidates if c.cards_per_node > 0 and (c.exclusive or kind is not Kind.TRAINING)]
 
 
 def choose_group(

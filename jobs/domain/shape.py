@@ -29,12 +29,12 @@ class NoShape(ValueError):
 def per_pod_sizes(cards_per_node: int, vendor: str) -> tuple[int, ...]:
     """Cards one pod may have, ascending. Ascend nodes take 1, 2, 4 or 8, then whole nodes (decision 12)."""
     if vendor == "ascend":
-        return tuple(size for size in (1, 2, 4, 8, 16) if size <= cards_per_node)
+        return (*(size for size in (1, 2, 4, 8) if size < cards_per_node), cards_per_node)
     return tuple(range(1, cards_per_node + 1))
 
 
 def shape_of(cards: int, *, cards_per_node: int, vendor: str = "nvidia") -> Shape:
-    """The shape of ``cards`` on nodes of ``cards_per_node``. Raises NoShape with the nearest good counts."""
+    """The shape of ``cards`` on nodes of ``cards_per_node`` >= 1. Raises NoShape with the nearest good counts."""
     if cards == 0:
         return Shape(pods=1, cards_per_pod=0)
     found = _shape_or_none(cards, cards_per_node, vendor)
