@@ -95,7 +95,7 @@ def cell(operation: Operation, situation: Situation) -> Cell:
     if operation is Operation.CANCEL:
         if situation.cancelling:
             return Cell(Effect.NO_CHANGE)
-        return Cell(Effect.STOPS, loses_work=state in _HOLDING_CARDS)
+        return Cell(Effect.STOPS, loses_work=state is JobState.RUNNING)
     if situation.cancelling:
         return _refused(Refusal.BEING_CANCELLED)
     if operation is Operation.HOLD:
