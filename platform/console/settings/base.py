@@ -39,7 +39,6 @@ INSTALLED_APPS = [
     "allauth",
     "allauth.account",
     "csp",
-    "django_filters",
     "django_htmx",
     "drf_spectacular",
     "drf_spectacular_sidecar",
