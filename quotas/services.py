@@ -12,6 +12,7 @@ from accounts import audit
 from accounts.actors import Actor
 from accounts.models import Team
 from accounts.policy import Action, require
+from accounts.services import team_create
 from clusters.contract import GroupQuota, QueuePlan, QuotaPlan, QuotaSyncReport
 from clusters.models import Cluster, Node, NodeGroup
 from clusters.services import backend
@@ -36,20 +37,46 @@ def team_queue_create(*, actor: Actor | None, team: Team, cluster: Cluster) -> T
 
 
 @transaction.atomic
+def team_open(*, actor: Actor, name: str) -> Team:
+    """Add a team with a queue on every cluster and a share of 0 % everywhere. Raises NotAllowed, InvalidInput."""
+    team = team_create(actor=actor, name=name)
+    for cluster in Cluster.objects.order_by("pk"):
+        team_queue_create(actor=actor, team=team, cluster=cluster)
+    return team
+
+
+@transaction.atomic
+def shares_equal(*, actor: Actor) -> None:
+    """Give all teams the same share of every node group; what does not divide goes to the common pool.
+
+    Raises NotAllowed.
+    """
+    require(actor, Action.SHARES_MANAGE)
+    queues: dict[int, list[int]] = {}
+    for queue in TeamQueue.objects.filter(team__archived_at=None).order_by("pk"):
+        queues.setdefault(queue.cluster_id, []).append(queue.pk)
+    for group in NodeGroup.objects.filter(cluster__in=queues).order_by("pk"):
+        ids = queues[group.cluster_id]
+        shares_set(actor=actor, group=group, basis_points=dict.fromkeys(ids, WHOLE // len(ids)))
+
+
+@transaction.atomic
 def shares_set(*, actor: Actor | None, group: NodeGroup, basis_points: Mapping[int, int]) -> None:
     """Set the shares of one node group by team queue id; the rest of 100 % is the common pool (decision 55).
 
-    Raises NotAllowed, InvalidInput (a negative share, or more than 100 % together).
+    Queues that are left out keep theirs. Raises NotAllowed, InvalidInput (a negative share, or more than 100 %
+    together).
     """
     if actor is not None:
         require(actor, Action.SHARES_MANAGE)
     if any(points < 0 for points in basis_points.values()):
         raise InvalidInput([FieldProblem("shares", "negative", _("A share cannot be negative."))])
-    if sum(basis_points.values()) > WHOLE:
+    NodeGroup.objects.select_for_update().get(pk=group.pk)
+    kept = Share.objects.filter(group=group).exclude(queue__in=basis_points).aggregate(total=Sum("basis_points"))
+    if sum(basis_points.values()) + (kept["total"] or 0) > WHOLE:
         raise InvalidInput(
             [FieldProblem("shares", "above_whole", _("The shares of a node group must not exceed 100 % together."))]
         )
-    NodeGroup.objects.select_for_update().get(pk=group.pk)
     for queue_id, points in basis_points.items():
         Share.objects.update_or_create(queue_id=queue_id, group=group, defaults={"basis_points": points})
     _recompute(group)

@@ -60,6 +60,7 @@ BAD_INPUT = [
     Bad("image", 5, "not_text"),
     Bad("image", ["a"], "not_text"),
     Bad("image", "a\x00b", "nul"),
+    Bad("image", "a\ud800b", "half_character"),
     Bad("image", "a/" * 260 + "b", "image_too_long"),
     Bad("image", "my image:1", "image_spaces"),
     Bad("image", "https://registry.example/team/bert:1", "image_scheme"),
@@ -118,6 +119,7 @@ BAD_INPUT = [
     Bad("command", "字" * 6_000, "too_long"),
     Bad("command", ["python", "train.py"], "not_text"),
     Bad("command", "echo \x00", "nul"),
+    Bad("command", "echo \ud800", "half_character"),
     Bad("env", "A=1", "not_pairs"),
     Bad("env", ["A=1"], "not_pairs"),
     Bad("env", {"A": 1}, "not_pairs"),
@@ -133,6 +135,7 @@ BAD_INPUT = [
     Bad("env", {"名": "x"}, "name_invalid"),
     Bad("env", {"SLUICE_JOB": "x"}, "name_reserved"),
     Bad("env", {"A": "x\x00"}, "nul"),
+    Bad("env", {"A": "x\ud800"}, "half_character"),
     Bad("max_run_seconds", 59, "out_of_range"),
     Bad("max_run_seconds", -1, "out_of_range"),
     Bad("max_run_seconds", 30 * 24 * 3600 + 1, "out_of_range"),
@@ -177,6 +180,7 @@ BAD_INPUT = [
     Bad("id", "01ARZ3NDEKTSV4RRFFQ69G5FAV", "unknown_field"),
     Bad("priority_reason", 5, "not_text"),
     Bad("priority_reason", "a\x00", "nul"),
+    Bad("priority_reason", "a\ud800", "half_character"),
 ]
 
 
