@@ -26,6 +26,7 @@ CPU_ONLY_MILLIS = 4_000
 CPU_ONLY_MEMORY = 16 * 2**30
 
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_HALF_CHARACTER = re.compile("[\ud800-\udfff]")  # JSON can carry half a surrogate pair, no store can
 
 KNOWN_FIELDS = frozenset(
     {
@@ -59,10 +60,13 @@ class Checks:
         return value
 
     def text(self, attr: str) -> str:
-        """The same for texts that have to be kept exactly, so that a NUL in them is a problem as well."""
+        """The same for texts that have to be kept exactly, so that what cannot be stored is a problem as well."""
         value = self.typed(attr)
         if "\x00" in value:
             self.add(attr, "nul", _("This text has an invisible NUL character. Remove it."))
+            return ""
+        if _HALF_CHARACTER.search(value):
+            self.add(attr, "half_character", _("This text has a broken character. Type it again."))
             return ""
         return value
 
@@ -108,7 +112,7 @@ def cards_field(checks: Checks) -> int | None:
 
 def name_field(checks: Checks, image: str) -> str:
     if checks.data.get("name") is None:
-        return image.rsplit("/", 1)[-1].split("@")[0].split(":")[0] or "job"
+        return clean_display_name(image.rsplit("/", 1)[-1].split("@")[0].split(":")[0]) or "job"
     typed = checks.typed("name")
     name = clean_display_name(typed)
     if not name and not checks.has_problem("name"):
@@ -143,6 +147,9 @@ def env_field(checks: Checks) -> dict[str, str]:
             return {}
         if "\x00" in value:
             checks.add("env", "nul", _("A value has an invisible NUL character. Remove it."))
+            return {}
+        if _HALF_CHARACTER.search(value):
+            checks.add("env", "half_character", _("A value has a broken character. Type it again."))
             return {}
     return dict(raw)
 

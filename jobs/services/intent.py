@@ -66,7 +66,8 @@ def check_intent(actor: Actor, data: Mapping[str, Any]) -> Intent:
     """Check everything. Raises InvalidInput with one problem per wrong field; stores nothing."""
     checks = Checks(data)
     for name in sorted(set(data) - KNOWN_FIELDS):
-        checks.add(name, "unknown_field", _("This field is not known. Check its spelling."))
+        shown = name.encode("utf-8", "replace").decode()  # it goes back in the answer, whatever it is
+        checks.add(shown, "unknown_field", _("This field is not known. Check its spelling."))
     framework = word_field(
         checks, "framework", Framework, _("Choose PyTorch, TensorFlow, MindSpore, MPI or plain command.")
     )
@@ -208,7 +209,7 @@ def _group_and_shape(
         if asked:
             chosen = next((c for c in candidates if c.slug == asked), None)
             if chosen is None:
-                _refuse_model(checks, asked in by_slug)
+                _refuse_model(checks, asked in by_slug and by_slug[asked].group.sharing != "exclusive")
                 return None, None
             shape = shape_of(cards, cards_per_node=chosen.cards_per_node, vendor=chosen.vendor)
         else:
