@@ -115,6 +115,7 @@ SESSION_COOKIE_AGE = int(timedelta(days=14).total_seconds())
 SESSION_COOKIE_NAME = "sluice_session"
 CSRF_COOKIE_NAME = "sluice_csrf"
 KNOX_TOKEN_MODEL = "accounts.ApiToken"
+MIGRATION_MODULES = {"knox": None}  # its own migrations make a table beside ours that nothing ever uses
 REST_KNOX = {
     "TOKEN_MODEL": "accounts.ApiToken",
     "AUTH_HEADER_PREFIX": "Token",
