@@ -178,6 +178,7 @@ _SENTENCES: dict[str, Callable[[_Known], str]] = {
     C.WAITING_FOR_PODS: _plain(lambda: _("%(ready)s of %(pods)s pods are up; the others are starting.")),
     C.RUNNING: _plain(lambda: _("All pods run.")),
     C.PARTLY_READY: _plain(lambda: _("Only %(ready)s of %(pods)s pods run.")),
+    C.FINISHING: _plain(lambda: _("Its pods are ending.")),
     C.COMPLETED: _plain(lambda: _("Ended well.")),
     C.COMPLETED_BY_LAUNCHER: _plain(lambda: _("Ended well: its launcher ended, and the other pods were stopped.")),
     C.STOPPED_AT_LIMIT: _plain(lambda: _("Stopped at its longest run time.")),

@@ -50,6 +50,7 @@ class ReasonCode(StrEnum):
     # running
     RUNNING = "running"
     PARTLY_READY = "partly_ready"
+    FINISHING = "finishing"
     # ended, and between attempts
     COMPLETED = "completed"
     COMPLETED_BY_LAUNCHER = "completed_by_launcher"

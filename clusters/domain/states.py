@@ -64,6 +64,12 @@ class Look:
         facts = self.facts
         return facts.reserved_at is not None and (facts.evicted_at is None or facts.reserved_at > facts.evicted_at)
 
+    @property
+    def waits_since(self) -> datetime:
+        """When it last entered the queue, as far as the facts say."""
+        facts = self.facts
+        return max(at for at in (facts.created_at, facts.queued_at, facts.evicted_at) if at is not None)
+
     def waits_by(self, *codes: WaitCode) -> bool:
         return self.facts.wait is not None and self.facts.wait.code in codes
 
@@ -124,7 +130,7 @@ CONDITIONS: dict[str, Condition] = {
     "a check has not answered": lambda look: look.waits_by(WaitCode.CHECK),
     "the gate says something else": lambda look: look.waits_by(WaitCode.OTHER),
     "no word from the gate": lambda look: look.facts.wait is None,
-    "older than a minute": lambda look: look.now - look.facts.created_at >= NOT_PICKED_UP_AFTER,
+    "waiting for a minute": lambda look: look.now - look.waits_since >= NOT_PICKED_UP_AFTER,
     "an image cannot be pulled": lambda look: _image_problem(look) is not None,
     "the gang does not fit": lambda look: look.facts.unplaceable,
     "for too long": lambda look: (
@@ -143,6 +149,7 @@ CONDITIONS: dict[str, Condition] = {
         and look.facts.admitted_at is not None
         and look.facts.ready_at >= look.facts.admitted_at
     ),
+    "no pod is to come": lambda look: look.count(PodPhase.WAITING, PodPhase.PULLING, PodPhase.RUNNING) == 0,
     "pods exist": lambda look: bool(look.facts.pods),
     "a signal no rule knows": lambda look: bool(look.facts.unknown),
 }
@@ -199,7 +206,7 @@ RULES: tuple[Rule, ...] = (
     Rule("other wait", ("not admitted", "the gate says something else"), Q, ReasonCode.WAITING),
     Rule(
         "not picked up",
-        ("not admitted", "no word from the gate", "older than a minute"),
+        ("not admitted", "no word from the gate", "waiting for a minute"),
         Q,
         ReasonCode.NOT_PICKED_UP,
     ),
@@ -216,6 +223,7 @@ RULES: tuple[Rule, ...] = (
         ReasonCode.PARTLY_READY,
         degraded=True,
     ),
+    Rule("finishing", ("admitted", "it was complete before", "no pod is to come"), R, ReasonCode.FINISHING),
     Rule("pulling", ("admitted", "a pod pulls"), C, ReasonCode.PULLING_IMAGE),
     Rule("waiting for pods", ("admitted", "pods exist"), C, ReasonCode.WAITING_FOR_PODS),
     Rule("starting", (), C, ReasonCode.STARTING),

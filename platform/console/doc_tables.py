@@ -137,9 +137,7 @@ def _permissions() -> str:
     rows = [[f"`{action.value}`", *(scopes[row[role]] for role in roles)] for action, row in TABLE.items()]
     return _page(
         _("Permissions"),
-        _(
-            "Who may do what, and on whose things. What one may not see does not exist for them: 404, not 403."
-        ),
+        _("Who may do what, and on whose things. What one may not see does not exist for them: 404, not 403."),
         _table([_("Action"), *roles.values()], rows),
         _("A lead is also an engineer of the same team. A platform admin submits jobs only as a member of a team."),
     )
@@ -173,7 +171,7 @@ _CONDITION_WORDS: dict[str, Callable[[], str]] = {
     "a check has not answered": lambda: _("a check has not answered"),
     "the gate says something else": lambda: _("the cluster gives another cause"),
     "no word from the gate": lambda: _("the cluster has said nothing yet"),
-    "older than a minute": lambda: _("it is older than a minute"),
+    "waiting for a minute": lambda: _("it has waited for a minute"),
     "an image cannot be pulled": lambda: _("an image cannot be pulled"),
     "the gang does not fit": lambda: _("its pods do not fit together"),
     "for too long": lambda: _("for longer than two minutes, or five where nodes are chosen at admission"),
@@ -182,6 +180,7 @@ _CONDITION_WORDS: dict[str, Callable[[], str]] = {
     "all pods run": lambda: _("all pods run"),
     "some pods run": lambda: _("some pods run"),
     "it was complete before": lambda: _("all pods ran before"),
+    "no pod is to come": lambda: _("no pod runs or is to come"),
     "pods exist": lambda: _("pods exist"),
     "a signal no rule knows": lambda: _("the cluster gives a signal that no rule knows"),
 }
