@@ -86,9 +86,9 @@ def _set_nodes(state: State, command: c.SetNodes) -> None:
         node = world.nodes.get(definition.name)
         if node is None:
             node = world.nodes[definition.name] = Node(definition.name, definition.group, 0, since_ms=state.now)
+        node.group = definition.group
         if node.group is not None:
             world.groups.setdefault(node.group, Group(node.group))
-        node.group = definition.group
         node.cards = definition.cards
         node.sick = min(node.sick, node.cards)
         node.cpu_millis = definition.cpu_millis
