@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.system.console import state_folder
+from tests.system.console import copy_state, running, state_folder
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -19,6 +19,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def state() -> Iterator[Path]:
-    """A state folder of one test."""
+    """A state folder of one test, for a first start."""
     with state_folder() as folder:
         yield folder
+
+
+@pytest.fixture(scope="session")
+def state_of_an_earlier_start() -> Iterator[Path]:
+    """What one whole start leaves behind; only to be copied."""
+    with state_folder() as folder:
+        with running(folder) as console:
+            console.wait_for("READY")
+        yield folder
+
+
+@pytest.fixture
+def used_state(state: Path, state_of_an_earlier_start: Path) -> Path:
+    """A state folder of one test, for a later start."""
+    copy_state(state_of_an_earlier_start, state)
+    return state

@@ -59,6 +59,11 @@ def state_folder() -> Iterator[Path]:
         shutil.rmtree(folder)
 
 
+def copy_state(source: Path, target: Path) -> None:
+    """Copy the content of a state folder that is not in use, owners included."""
+    subprocess.run(["cp", "--archive", f"{source}/.", str(target)], check=True)
+
+
 def environment(state: Path, port: int, **extra: str) -> dict[str, str]:
     """The environment of a person's shell, with the place and port of this start."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)}
@@ -156,7 +161,7 @@ class Console:
         return [self.supervisor, *self.supervisor.children(recursive=True)]
 
     def nothing_left(self) -> bool:
-        """Whether every process that descends from the supervisor has ended: they all hold this lock."""
+        """Whether the supervisor and all that descends from it have ended: they hold these locks while they live."""
         return lock_is_free(self.state / "children.lock") and lock_is_free(self.state / "supervisor.lock")
 
     # --- the product ----------------------------------------------------------

@@ -140,3 +140,13 @@ def test_the_environment_of_the_servers_holds_none_of_ours(console: Console) -> 
 
 def test_the_folder_above_keeps_its_rights(console: Console) -> None:
     assert Path(console.state).stat().st_mode & 0o777 == 0o700
+
+
+def test_a_second_console_with_a_place_and_a_port_of_its_own_does_not_disturb_the_first(
+    console: Console, used_state: Path
+) -> None:
+    with running(used_state) as second:
+        second.wait_for("READY")
+        assert second.instance["secret_key"] != console.instance["secret_key"]
+        assert console.is_ready()
+    assert console.is_ready()

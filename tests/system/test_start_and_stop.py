@@ -8,10 +8,9 @@ import subprocess
 from pathlib import Path
 
 import psutil
-import pytest
 
 from console.embedded.children import ROOT
-from tests.system.console import MAKE_RUN, SUPERVISOR, environment, free_port, running, seconds_until
+from tests.system.console import MAKE_RUN, SUPERVISOR, copy_state, environment, free_port, running, seconds_until
 
 STOP_SECONDS = 5.0
 LATER_START_SECONDS = 15.0
@@ -23,64 +22,56 @@ def start(state: Path, port: int, **extra: str) -> subprocess.CompletedProcess[s
     return subprocess.run(SUPERVISOR, cwd=ROOT, env=env, capture_output=True, text=True, timeout=60)
 
 
-def test_ctrl_c_ends_everything_within_five_seconds_and_the_next_start_takes_fifteen(state: Path) -> None:
-    with running(state, argv=MAKE_RUN) as console:
-        console.wait_for("READY")
+def is_alive(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def test_a_later_start_takes_at_most_fifteen_seconds_and_ctrl_c_ends_everything_within_five(used_state: Path) -> None:
+    with running(used_state, argv=MAKE_RUN) as console:
+        assert console.wait_for("READY") < LATER_START_SECONDS
+        console.wait_for("How to sign in as each role: ", 5)
+        assert (used_state / "sign-in.txt").read_text().strip() not in console.output
         console.press_ctrl_c()
+        console.wait_for("Stopping.", STOP_SECONDS)
+        console.press_ctrl_c()  # an impatient second one changes nothing
         seconds_until(console.nothing_left, STOP_SECONDS)
         console.exit_code()
         assert "Stopped." in console.output
-        assert not (state / "instance.json").exists()
-    with running(state, argv=MAKE_RUN) as console:
-        assert console.wait_for("READY") < LATER_START_SECONDS
-        console.wait_for("How to sign in as each role: ", 5)
-        assert (state / "sign-in.txt").read_text().strip() not in console.output
-
-
-def test_a_second_ctrl_c_while_it_stops_changes_nothing(state: Path) -> None:
-    with running(state) as console:
-        console.wait_for("READY")
-        console.press_ctrl_c()
-        console.wait_for("Stopping.", 5)
-        console.press_ctrl_c()
-        seconds_until(console.nothing_left, STOP_SECONDS)
-        assert console.exit_code() == 0
         assert "Traceback" not in console.output
+        assert not (used_state / "instance.json").exists()
 
 
-def test_sigterm_ends_everything_within_five_seconds(state: Path) -> None:
-    with running(state) as console:
-        console.wait_for("READY")
-        console.process.send_signal(signal.SIGTERM)
-        seconds_until(console.nothing_left, STOP_SECONDS)
-        assert console.exit_code() == 0
-
-
-@pytest.mark.parametrize("argv", [SUPERVISOR, MAKE_RUN], ids=["supervisor", "make"])
-def test_after_a_kill_nothing_is_left_within_five_seconds_and_the_next_start_works(
-    state: Path, argv: tuple[str, ...]
+def test_after_a_kill_the_next_start_waits_for_what_is_left_and_sigterm_ends_it_within_five_seconds(
+    used_state: Path,
 ) -> None:
-    with running(state, argv=argv) as console:
+    with running(used_state) as killed:
+        killed.wait_for("READY")
+        family = killed.family()
+        killed.process.kill()
+        with running(used_state) as console:
+            seconds_until(lambda: not any(map(is_alive, family)), STOP_SECONDS)
+            console.wait_for("READY")
+            console.process.send_signal(signal.SIGTERM)
+            seconds_until(console.nothing_left, STOP_SECONDS)
+            assert console.exit_code() == 0
+
+
+def test_a_kill_of_make_leaves_nothing_after_five_seconds(used_state: Path) -> None:
+    with running(used_state, argv=MAKE_RUN) as console:
         console.wait_for("READY")
         family = console.family()
         console.process.kill()
-        seconds_until(console.nothing_left, STOP_SECONDS)
-        assert [
-            process for process in family if process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-        ] == []
+        seconds_until(lambda: console.nothing_left() and not any(map(is_alive, family)), STOP_SECONDS)
+
+
+def test_a_first_start_that_was_interrupted_can_be_repeated(state: Path) -> None:
     with running(state) as console:
-        console.wait_for("READY")
-
-
-def test_a_start_right_after_a_kill_waits_for_what_is_left(state: Path) -> None:
-    with running(state) as first:
-        first.wait_for("READY")
-        first.process.kill()
-        with running(state) as second:
-            second.wait_for("READY")
-
-
-def test_ctrl_c_during_the_first_start_leaves_a_state_that_can_be_started(state: Path) -> None:
+        console.wait_for("PostgreSQL")
+        console.process.kill()
+        seconds_until(console.nothing_left, STOP_SECONDS)
     with running(state) as console:
         console.wait_for("Database tables")
         console.press_ctrl_c()
@@ -89,15 +80,6 @@ def test_ctrl_c_during_the_first_start_leaves_a_state_that_can_be_started(state:
     with running(state) as console:
         console.wait_for("READY")
         console.wait_for("How to sign in as each role: ", 5)
-
-
-def test_a_kill_during_the_first_start_leaves_a_state_that_can_be_started(state: Path) -> None:
-    with running(state) as console:
-        console.wait_for("PostgreSQL")
-        console.process.kill()
-        seconds_until(console.nothing_left, STOP_SECONDS)
-    with running(state) as console:
-        console.wait_for("READY")
 
 
 def test_a_port_in_use_is_refused_before_anything_starts(state: Path) -> None:
@@ -126,25 +108,17 @@ def test_a_set_up_that_fails_ends_the_start_with_the_end_of_its_log(state: Path)
     assert "Traceback" not in done.stdout
 
 
-def test_a_place_with_a_long_path_works_and_leaves_nothing_in_tmp(state: Path) -> None:
-    long = state / ("a-folder-with-a-long-name" * 5) / "state"
+def test_a_place_with_a_long_path_below_a_closed_folder_works_and_leaves_nothing_in_tmp(
+    state: Path, state_of_an_earlier_start: Path
+) -> None:
+    place = state / ("a-folder-with-a-long-name" * 5) / "state"
+    place.mkdir(parents=True)
+    copy_state(state_of_an_earlier_start, place)
     before = set(Path("/tmp").glob("sluice-*"))
-    with running(long) as console:
+    with running(place) as console:
         console.wait_for("READY")
         (sockets,) = [path for path in set(Path("/tmp").glob("sluice-*")) - before if path.is_dir()]
         assert sockets.stat().st_mode & 0o777 == 0o700
         assert console.manage("token_create", "admin").returncode == 0
     assert not sockets.exists()
     assert state.stat().st_mode & 0o777 == 0o700
-
-
-def test_two_consoles_with_a_place_and_a_port_each_do_not_disturb_each_other(state: Path) -> None:
-    (state / "one").mkdir()
-    with running(state / "one") as one, running(state / "two") as two:
-        one.wait_for("READY")
-        two.wait_for("READY")
-        keys = [console.instance["secret_key"] for console in (one, two)]
-        assert keys[0] != keys[1]
-        two.process.send_signal(signal.SIGTERM)
-        assert two.exit_code() == 0
-        assert one.is_ready()
