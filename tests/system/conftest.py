@@ -26,9 +26,9 @@ def state() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def state_of_an_earlier_start() -> Iterator[Path]:
-    """What one whole start leaves behind; only to be copied."""
+    """What one whole start with the demo's people leaves behind; only to be copied."""
     with state_folder() as folder:
-        with running(folder) as console:
+        with running(folder, SLUICE_DEMO="1") as console:
             console.wait_for("READY")
         yield folder
 

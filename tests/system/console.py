@@ -165,20 +165,21 @@ class Console:
         return lock_is_free(self.state / "children.lock") and lock_is_free(self.state / "supervisor.lock")
 
     # --- the product ----------------------------------------------------------
-    def get(self, path: str) -> tuple[int, bytes]:
-        """Status and body of a GET; status 0 when nobody answers."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+    def request(self, method: str, path: str, *, token: str = "", body: object = None) -> tuple[int, Any]:
+        """Status and JSON of an answer; status 0 when nobody answers."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        headers = {"Content-Type": "application/json"} | ({"Authorization": f"Token {token}"} if token else {})
         try:
-            connection.request("GET", path)
+            connection.request(method, path, json.dumps(body) if body is not None else None, headers)
             response = connection.getresponse()
-            return response.status, response.read()
+            return response.status, json.loads(response.read())
         except (OSError, http.client.HTTPException):
-            return 0, b""
+            return 0, None
         finally:
             connection.close()
 
     def is_ready(self) -> bool:
-        return self.get("/readyz")[0] == 200
+        return self.request("GET", "/readyz")[0] == 200
 
     def manage(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """`manage.py` in another terminal, where only the state folder is known."""

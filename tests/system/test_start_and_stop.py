@@ -14,6 +14,7 @@ from tests.system.console import MAKE_RUN, SUPERVISOR, copy_state, environment, 
 
 STOP_SECONDS = 5.0
 LATER_START_SECONDS = 15.0
+JOB_SECONDS = 60.0
 
 
 def start(state: Path, port: int, **extra: str) -> subprocess.CompletedProcess[str]:
@@ -44,16 +45,26 @@ def test_a_later_start_takes_at_most_fifteen_seconds_and_ctrl_c_ends_everything_
         assert not (used_state / "instance.json").exists()
 
 
-def test_after_a_kill_the_next_start_waits_for_what_is_left_and_sigterm_ends_it_within_five_seconds(
+def test_after_a_kill_the_next_start_waits_for_what_is_left_and_finishes_every_acknowledged_job(
     used_state: Path,
 ) -> None:
+    job = {"framework": "command", "image": "busybox:1", "cards": 1, "priority": "normal", "command": "sleep 1; exit 0"}
     with running(used_state) as killed:
         killed.wait_for("READY")
+        token = killed.manage("token_create", "eng-vision-1").stdout.strip()
+        answers = [killed.request("POST", "/api/v1/jobs", token=token, body=job) for _ in range(5)]
         family = killed.family()
         killed.process.kill()
+        assert [status for status, _ in answers] == [201] * 5
         with running(used_state) as console:
             seconds_until(lambda: not any(map(is_alive, family)), STOP_SECONDS)
             console.wait_for("READY")
+
+            def states() -> set[str]:
+                paths = [f"/api/v1/jobs/{answer['id']}" for _, answer in answers]
+                return {console.request("GET", path, token=token)[1]["state"] for path in paths}
+
+            seconds_until(lambda: states() == {"succeeded"}, JOB_SECONDS)
             console.process.send_signal(signal.SIGTERM)
             seconds_until(console.nothing_left, STOP_SECONDS)
             assert console.exit_code() == 0
