@@ -42,16 +42,19 @@ def advance_runs(runs: Sequence[RunView], facts: WorkloadFacts, now: datetime) -
     _close_evicted(result, facts)
     if facts.outcome is not None:
         _close_ended(result, facts, now)
-    elif not facts.active:
-        if result and result[-1].open:  # held while it waited: that wait ends here
-            result[-1] = replace(result[-1], ended_at=max(now, result[-1].queued_at), end_cause="held")
-    else:
+    elif facts.active or _admitted_now(facts):  # one that is held keeps its quota until its eviction is counted
         if not result or not result[-1].open:
             result.append(_opened(result, facts))
         result[-1] = _filled(result[-1], facts)
-    if result and not result[-1].open and result[-1].released_at is None and facts.released_at is not None:
-        result[-1] = replace(result[-1], released_at=facts.released_at)
+    elif result and result[-1].open:  # held while it waited: that wait ends here
+        result[-1] = replace(result[-1], ended_at=max(now, result[-1].queued_at), end_cause="held")
+    _note_release(result, facts)
     return tuple(result)
+
+
+def _admitted_now(facts: WorkloadFacts) -> bool:
+    """The newest admission lasts: it is not the one that the newest eviction took."""
+    return facts.admitted_at is not None and (facts.evicted_at is None or facts.admitted_at > facts.evicted_at)
 
 
 def _opened(runs: Sequence[RunView], facts: WorkloadFacts) -> RunView:
@@ -61,14 +64,8 @@ def _opened(runs: Sequence[RunView], facts: WorkloadFacts) -> RunView:
     return RunView(ordinal=len(runs) + 1, queued_at=queued_at)
 
 
-def _is_current(facts: WorkloadFacts, at: datetime | None) -> bool:
-    return at is not None and (facts.evicted_at is None or at > facts.evicted_at)
-
-
 def _filled(run: RunView, facts: WorkloadFacts) -> RunView:
-    if not _is_current(facts, facts.admitted_at):
-        return run
-    return _with_admission(run, facts)
+    return _with_admission(run, facts) if _admitted_now(facts) else run
 
 
 def _with_admission(run: RunView, facts: WorkloadFacts) -> RunView:
@@ -91,47 +88,75 @@ def _not_before(at: datetime | None, bound: datetime) -> datetime | None:
 
 
 def _close_evicted(runs: list[RunView], facts: WorkloadFacts) -> None:
+    """Close one run for each eviction that no run stands for yet. What nobody saw of them gets bounds as times."""
     missing = facts.evictions - sum(1 for run in runs if run.was_evicted)
-    cause = facts.eviction_cause.value if facts.eviction_cause else "evicted"
+    freed = facts.evicted_at or facts.created_at
+    admitted = None if _admitted_now(facts) else facts.admitted_at  # of the newest eviction
     for left in range(missing, 0, -1):
-        newest = left == 1
-        if not runs or not runs[-1].open:
-            runs.append(_opened(runs, facts))
+        is_newest = left == 1
+        was_seen = bool(runs) and runs[-1].open
+        if not was_seen:
+            queued_at = (runs[-1].ended_at if runs else None) or facts.created_at
+            runs.append(RunView(ordinal=len(runs) + 1, queued_at=queued_at))
         run = runs[-1]
-        end = facts.evicted_at or facts.created_at
-        if newest and facts.admitted_at is not None and not _is_current(facts, facts.admitted_at):
+        if is_newest and admitted is not None:
             run = _with_admission(run, facts)
-        ended = max(end, run.admitted_at or run.queued_at)
+        latest = freed if is_newest or admitted is None else min(freed, admitted)
+        cause = facts.eviction_cause.value if is_newest and facts.eviction_cause else "evicted"
         runs[-1] = replace(
             run,
-            queued_at=min(run.queued_at, ended),
-            ended_at=ended,
-            end_cause=cause if newest else "evicted",
-            times_are_bounds=run.times_are_bounds or not newest or missing > 1,
+            ended_at=max(latest, run.admitted_at or run.queued_at),
+            end_cause=cause,
+            times_are_bounds=run.times_are_bounds or not was_seen or not is_newest or run.admitted_at is None,
             was_evicted=True,
         )
 
 
+_OUTCOMES = frozenset(outcome.value for outcome in Outcome)
+
+
 def _close_ended(runs: list[RunView], facts: WorkloadFacts, now: datetime) -> None:
-    if runs and not runs[-1].open and not (_is_current(facts, facts.admitted_at)):
-        return
-    if runs and not runs[-1].open and runs[-1].end_cause in {Outcome.SUCCEEDED.value, Outcome.FAILED.value}:
+    if runs and not runs[-1].open and (runs[-1].end_cause in _OUTCOMES or not _admitted_now(facts)):
         return
     if not runs or not runs[-1].open:
         runs.append(_opened(runs, facts))
     run = _filled(runs[-1], facts)
     ended = max(facts.ended_at or now, run.admitted_at or run.queued_at)
     outcome = facts.outcome.value if facts.outcome else ""
-    runs[-1] = replace(run, queued_at=min(run.queued_at, ended), ended_at=ended, end_cause=outcome)
+    runs[-1] = replace(run, ended_at=ended, end_cause=outcome)
 
 
-def close_unseen(runs: Sequence[RunView], at: datetime, cause: str) -> tuple[RunView, ...]:
-    """Close the open run of an object that vanished without a last word; its end is a bound."""
+def _note_release(runs: list[RunView], facts: WorkloadFacts) -> None:
+    """That the pods of the newest eviction or end are gone belongs to the newest run that ended so."""
+    if facts.released_at is None:
+        return
+    for index in range(len(runs) - 1, -1, -1):
+        run = runs[index]
+        if run.ended_at is not None and (run.was_evicted or run.end_cause in _OUTCOMES):
+            if run.released_at is None:
+                runs[index] = replace(run, released_at=max(facts.released_at, run.ended_at))
+            return
+
+
+def close_unseen(
+    runs: Sequence[RunView], at: datetime, cause: str, freed_at: datetime | None = None
+) -> tuple[RunView, ...]:
+    """Close the open run of an object that is gone at ``at``. Its quota was free from ``freed_at`` on, where that
+    was seen; otherwise the end is a bound.
+    """
     if not runs or not runs[-1].open:
         return tuple(runs)
     last = runs[-1]
-    ended = max(at, last.admitted_at or last.queued_at)
-    closed = replace(last, ended_at=ended, released_at=ended, end_cause=cause, times_are_bounds=True)
+    begun = last.admitted_at or last.queued_at
+    released = max(at, begun)
+    seen = freed_at is not None and last.admitted_at is not None and last.admitted_at <= freed_at <= released
+    closed = replace(
+        last,
+        ended_at=freed_at if seen else released,
+        released_at=released,
+        end_cause=cause,
+        times_are_bounds=last.times_are_bounds or not seen,
+    )
     return (*runs[:-1], closed)
 
 
