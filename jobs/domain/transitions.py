@@ -116,9 +116,10 @@ def next_move(job: JobView, sight: Sight, group: GroupSnapshot, now: datetime) -
     """The one next step of a job. Total: every combination of intent and sight has an answer."""
     if job.state in TERMINAL_STATES and job.attempt.ended:
         return _after_the_end(job, sight)
-    facts = sight.facts if not sight.gone else None
-    if facts is not None and facts.outcome is not None and not job.attempt.stop_cause:
-        return _ended(job, facts, group, now)
+    last = sight.facts
+    if last is not None and last.outcome is not None and not job.attempt.stop_cause:
+        return _ended(job, last, group, now)  # also when the object has vanished since: its last word counts
+    facts = last if not sight.gone else None
     if job.desired is Desired.CANCEL or job.attempt.stop_cause:
         return _stopping(job, sight, facts, group, now)
     if facts is None:
@@ -130,6 +131,8 @@ def next_move(job: JobView, sight: Sight, group: GroupSnapshot, now: datetime) -
 
 
 def _alive(job: JobView, facts: WorkloadFacts, group: GroupSnapshot, now: datetime) -> Move:
+    if facts.being_deleted:  # by somebody else: it is shown as it was until it is gone
+        return Move(state=job.state, reason=job.reason, stopping=True, held=job.held, due_in=LOOK_AGAIN)
     derived = derive(facts, group, now)
     if (cause := _own_stop_cause(job, facts, now)) is not None:
         kept = _shown(job, derived)  # recorded first, stopped in the next step: a crash between loses no cause
@@ -237,7 +240,7 @@ def _stopping(job: JobView, sight: Sight, facts: WorkloadFacts | None, group: Gr
     gone = sight.gone or (facts is None and sight.looked_after(attempt.stop_asked_at))
     if attempt.stop_asked_at is not None and gone:
         return _stopped(job, now)
-    if facts is not None:
+    if facts is not None and not facts.being_deleted:
         derived = derive(facts, group, now)
         shown = _Shown(job.state, job.reason) if derived.state in _ENDED_STATES else _shown(job, derived)
     else:

@@ -142,11 +142,12 @@ def _write_attempt(loaded: Loaded, move: Move, outcome: Outcome, now: datetime) 
 
 def runs_after(loaded: Loaded, move: Move, now: datetime) -> tuple[RunView, ...]:
     """The newest attempt's runs after this step."""
-    facts = loaded.facts
+    facts = loaded.sight.facts if move.ending is not None else loaded.facts  # the last word of what vanished counts
     runs = advance_runs(loaded.runs, facts, now) if facts is not None else loaded.runs
     if move.ending is not None and move.ending.end in {AttemptEnd.STOPPED, AttemptEnd.LOST}:
         cause = loaded.attempt.stop_cause or ("cancelled" if move.ending.end is AttemptEnd.STOPPED else "lost")
-        runs = close_unseen(runs, move.ending.at, cause)
+        freed_at = facts.evicted_at if facts is not None and facts.being_deleted else None
+        runs = close_unseen(runs, move.ending.at, cause, freed_at)
     return runs
 
 
