@@ -59,15 +59,7 @@ def unpark(state: State) -> None:
             if known.parked:
                 known.parked = False
                 state.touch_queue(queue)
-        _forget_unused(state, queue)
     state.request_cycle()
-
-
-def _forget_unused(state: State, queue: Queue) -> None:
-    present = {shape for shape, _ in state.line(queue.name).heads()}
-    for shape in [shape for shape in queue.shapes if shape not in present]:
-        del queue.shapes[shape]
-        state.touch_queue(queue)
 
 
 def _heads(state: State) -> list[tuple[Queue, Workload]]:
@@ -82,7 +74,7 @@ def _heads(state: State) -> list[tuple[Queue, Workload]]:
         if sticky is not None and not _is_parked(queue, sticky.shape):
             found.append((queue, sticky))
             continue
-        firsts = [workloads[entry[2]] for shape, entry in line.heads() if not _is_parked(queue, shape)]
+        firsts = [workloads[first] for shape, first in line.heads() if not _is_parked(queue, shape)]
         if firsts:
             found.append((queue, min(firsts, key=lambda workload: workload.order)))
     return found
@@ -169,7 +161,6 @@ class _Cycle:
             return False  # an earlier entry was in the way: tried again as soon as that one got further
         if entry.mode is Mode.FIT:
             self._untouched = False
-            self._settle(entry)
             lifecycle.admit(self._state, entry.workload, entry.nodes)
             return True
         self._reserve(entry, entry.workload.spec.cards)
@@ -234,11 +225,6 @@ class _Cycle:
             entry.workload.victims = 0
             self._state.touch(entry.workload)
         return parked
-
-    def _settle(self, entry: Entry) -> None:
-        """The shape was admitted: what the gate said about it before does not hold any more."""
-        if entry.queue.shapes.pop(entry.workload.shape, None) is not None:
-            self._state.touch_queue(entry.queue)
 
     def _preempt(self, entry: Entry) -> bool:
         workload = entry.workload

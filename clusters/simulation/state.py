@@ -43,16 +43,23 @@ class WaitingLine:
     def discard(self, name: str) -> None:
         self._members.pop(name, None)
 
-    def heads(self) -> Iterator[tuple[Shape, tuple[int, int, str]]]:
-        """The first of every shape; forgets shapes without members."""
-        for shape, heap in list(self._heaps.items()):
-            # Entries of workloads that left, or left and came back, are dropped here.
-            while heap and self._members.get(heap[0][2]) != (shape, heap[0]):
-                heappop(heap)
-            if heap:
-                yield shape, heap[0]
-            else:
-                del self._heaps[shape]
+    def first(self, shape: Shape) -> str | None:
+        """The oldest workload of a shape. A shape without members is forgotten."""
+        heap = self._heaps.get(shape, [])
+        # Entries of workloads that left, or left and came back, are dropped here.
+        while heap and self._members.get(heap[0][2]) != (shape, heap[0]):
+            heappop(heap)
+        if heap:
+            return heap[0][2]
+        self._heaps.pop(shape, None)
+        return None
+
+    def heads(self) -> Iterator[tuple[Shape, str]]:
+        """The oldest workload of every shape."""
+        for shape in list(self._heaps):
+            name = self.first(shape)
+            if name is not None:
+                yield shape, name
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._members)
@@ -212,13 +219,22 @@ class State:
 
     def dequeue(self, workload: Workload) -> None:
         """Out of its queue: admitted, held or deleted. A sticky head lets go of its queue."""
-        self.line(workload.spec.queue).discard(workload.name)
         workload.victims = 0
         queue = self.world.queues.get(workload.spec.queue)
         if queue is not None and queue.sticky == workload.name:
             queue.sticky = None
             self.touch_queue(queue)
+        self._leave_line(workload)
         self.request_cycle()
+
+    def _leave_line(self, workload: Workload) -> None:
+        """With the last of its shape goes what the gate said about it."""
+        line = self.line(workload.spec.queue)
+        line.discard(workload.name)
+        queue = self.world.queues.get(workload.spec.queue)
+        if queue is not None and workload.shape in queue.shapes and line.first(workload.shape) is None:
+            del queue.shapes[workload.shape]
+            self.touch_queue(queue)
 
     def _has_queue(self, workload: Workload) -> bool:
         spec = workload.spec
@@ -230,11 +246,10 @@ class State:
         self.ledger.set_quotas(self.world.queues, self.world.pool)
         for workload in self.world.workloads.values():
             if workload.waits:
-                line = self.line(workload.spec.queue)
                 if self._has_queue(workload):
-                    line.add(workload)
+                    self.line(workload.spec.queue).add(workload)
                 else:
-                    line.discard(workload.name)
+                    self._leave_line(workload)
         self.request_retry()
 
     # quota

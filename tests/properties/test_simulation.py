@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from typing import Any
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from clusters.contract import PodPhase, WaitCode
+from clusters.contract import EvictionCause, PodPhase, WaitCode
+from clusters.simulation.admission import Mode, nominate
 from clusters.simulation.codec import world_from_dict, world_to_dict
 from clusters.simulation.commands import (
     Command,
@@ -31,8 +33,9 @@ from clusters.simulation.commands import (
 )
 from clusters.simulation.engine import Engine
 from clusters.simulation.explain import wait_of
+from clusters.simulation.preemption import Trial
 from clusters.simulation.state import State
-from clusters.simulation.world import ALIVE, Hold, Latencies, Plan, Reclaim, Spec, Stage, Strategy, World
+from clusters.simulation.world import ALIVE, Hold, Latencies, Plan, Reclaim, Spec, Stage, Strategy, Workload, World
 
 NODES = {"g-1": ("g", 8), "g-2": ("g", 8), "g-3": ("g", 4), "h-1": ("h", 4)}
 QUEUES = ("a", "b", "c")
@@ -48,9 +51,94 @@ jobs = st.tuples(
 steps = st.one_of(st.integers(0, 50), st.integers(0, 1_500), st.integers(1_000, 8_000), st.integers(0, 120_000))
 
 
+def _spec(name: str, queue: str, group: str | None, priority: int, pods: int, cards: int, **other: Any) -> Spec:
+    values: dict[str, Any] = {"framework": "pytorch", "command": "sleep infinity", **other}
+    return Spec(
+        job_ulid=f"J-{name}",
+        attempt=1,
+        queue=queue,
+        local_queue="main",
+        node_group=group,
+        priority=priority,
+        kind="training",
+        image="registry.example/train:1",
+        pods=pods,
+        cards_per_pod=cards if group else 0,
+        cpu_millis=0 if group else 1_000,
+        memory_bytes=0,
+        grace_ms=30_000,
+        **values,
+    )
+
+
+def _queue(name: str, nominal: int, reclaim: Reclaim, borrow_preempts: bool) -> QueueDef:
+    return QueueDef(name, (("g", nominal),), local_queues=("main",), reclaim=reclaim, borrow_preempts=borrow_preempts)
+
+
 def reloaded(engine: Engine) -> Engine:
     """The same world after a trip through a store that does not keep the order of keys."""
     return Engine(world_from_dict(json.loads(json.dumps(world_to_dict(engine.world), sort_keys=True))))
+
+
+admitted_jobs = st.tuples(queue_names, st.sampled_from((100, 200)), st.integers(1, 2), st.integers(1, 8))
+newcomers = st.tuples(queue_names, st.sampled_from((100, 200, 300)), st.integers(1, 2), st.integers(1, 8))
+queue_defs = (
+    st.builds(_queue, st.just(name), st.integers(0, 12), st.sampled_from(Reclaim), st.booleans()) for name in QUEUES
+)
+
+
+@given(
+    queues=st.tuples(*queue_defs),
+    jobs=st.lists(admitted_jobs, min_size=3, max_size=10),
+    newcomer=newcomers,
+    topology_aware=st.booleans(),
+)
+@settings(max_examples=300, deadline=None)
+def test_every_victim_is_allowed_and_necessary(
+    queues: tuple[QueueDef, ...],
+    jobs: list[tuple[str, int, int, int]],
+    newcomer: tuple[str, int, int, int],
+    topology_aware: bool,
+) -> None:
+    engine = Engine(World(0, topology_aware=topology_aware))
+    engine.apply(SetNodes(0, tuple(NodeDef(f"n{number}", "g", 8) for number in range(3))))
+    engine.apply(SetQuotas(0, queues, (("g", 4),)))
+    for number, (name, priority, pods, cards) in enumerate(jobs):
+        engine.apply(Submit(engine.now_ms, f"w{number}", _spec(f"w{number}", name, "g", priority, pods, cards)))
+        engine.run_to(engine.now_ms + 5_000)
+    name, priority, pods, cards = newcomer
+    workload = Workload("new", _spec("new", name, "g", priority, pods, cards), Plan(), 0, 999, 0)
+    state = engine._state
+    queue = engine.world.queues[name]
+    before = world_to_dict(engine.world)
+    borrowing = {other for other in QUEUES if state.ledger.borrows(other, "g")}
+    targets = nominate(state, workload, queue).targets
+    assert world_to_dict(engine.world) == before, "looking for victims changes nothing"
+    assert targets == nominate(state, workload, queue).targets, "and leaves no trace in the counts"
+    for target in targets:
+        victim = target.workload.spec
+        if victim.queue == name:
+            assert victim.priority < priority
+            assert target.cause is EvictionCause.HIGHER_PRIORITY
+        else:
+            assert victim.queue in borrowing
+            assert queue.reclaim is not Reclaim.NEVER
+            assert queue.reclaim is Reclaim.ANY or victim.priority < priority
+            assert target.cause is not EvictionCause.HIGHER_PRIORITY
+    if not targets:
+        return
+    trial = Trial(state)
+    for target in targets:
+        trial.remove(target.workload)
+    assert nominate(state, workload, queue).mode is Mode.FIT
+    reclaimed = any(target.cause is EvictionCause.QUOTA_RECLAIMED for target in targets)
+    assert not (reclaimed and state.ledger.would_borrow(name, "g", pods * cards)), "reclaiming never ends in borrowing"
+    for target in targets:
+        trial.restore(target.workload)
+        fits = nominate(state, workload, queue).mode is Mode.FIT
+        borrows = state.ledger.would_borrow(name, "g", pods * cards)
+        assert not fits or (reclaimed and borrows), f"{target.workload.name} need not have left"
+        trial.remove(target.workload)
 
 
 class ClusterMachine(RuleBasedStateMachine):
@@ -103,23 +191,8 @@ class ClusterMachine(RuleBasedStateMachine):
         for group, priority, pods, cards in jobs:
             self.number += 1
             name = f"w{self.number}"
-            spec = Spec(
-                job_ulid=f"J{self.number}",
-                attempt=1,
-                queue=queue,
-                local_queue="main",
-                node_group=group,
-                priority=priority,
-                kind="training",
-                framework=framework,
-                image="registry.example/train:1",
-                command=f"sleep {seconds}; exit {code}",
-                pods=pods,
-                cards_per_pod=cards if group else 0,
-                cpu_millis=0 if group else 1_000,
-                memory_bytes=0,
-                grace_ms=30_000,
-            )
+            command = f"sleep {seconds}; exit {code}"
+            spec = _spec(name, queue, group, priority, pods, cards, framework=framework, command=command)
             self.do(Submit(self.now, name, spec, Plan(resumes=resumes)))
             self.expected.add(name)
 
@@ -304,6 +377,6 @@ class ClusterMachine(RuleBasedStateMachine):
 
 
 ClusterMachine.TestCase.settings = settings(
-    max_examples=200, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=120, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck)
 )
 TestCluster = ClusterMachine.TestCase

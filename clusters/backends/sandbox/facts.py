@@ -11,6 +11,8 @@ from clusters.contract import (
     CardHolder,
     ClusterInventory,
     Failure,
+    LogChunk,
+    LogLine,
     NodeFacts,
     NodeGroupFacts,
     NodeHealth,
@@ -21,6 +23,7 @@ from clusters.contract import (
     WorkloadFacts,
 )
 from clusters.simulation.explain import wait_of
+from clusters.simulation.logs import tail
 from clusters.simulation.world import ALIVE, Node, Pod, Run, Stage, Workload, World
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -69,6 +72,8 @@ def workload_facts(world: World, workload: Workload) -> WorkloadFacts:
     """Everything there is to read about one workload. The times describe its newest admission."""
     newest = workload.runs[-1] if workload.runs else None
     evicted = _newest_eviction(workload)
+    deleted = newest if workload.deleting and workload.outcome is None else None
+    freed_ms = deleted.freed_ms if deleted is not None and deleted.freed_ms is not None else None
     told = next((run for run in reversed(workload.runs) if run.told_ms is not None), None)
     ending = newest is not None and newest.told_ms is not None and newest.released_ms is None
     return WorkloadFacts(
@@ -81,11 +86,11 @@ def workload_facts(world: World, workload: Workload) -> WorkloadFacts:
         admitted_at=_moment(newest.admitted_ms) if newest else None,
         scheduled_at=_moment(newest.scheduled_ms) if newest else None,
         ready_at=_moment(newest.ready_ms) if newest else None,
-        evicted_at=_moment(evicted.freed_ms) if evicted else None,
+        evicted_at=_moment(freed_ms if freed_ms is not None else evicted.freed_ms if evicted else None),
         released_at=_moment(told.released_ms) if told else None,
         ended_at=_moment(workload.ended_ms),
         evictions=workload.evictions,
-        eviction_cause=evicted.cause if evicted else None,
+        eviction_cause=evicted.cause if evicted and freed_ms is None else None,
         evicted_by=evicted.by if evicted else None,
         ending=ending,
         wait=wait_of(world, workload),
@@ -135,6 +140,22 @@ def _failure(workload: Workload) -> Failure | None:
     if fault is None:
         return None
     return Failure(fault.code, fault.rank, fault.exit_code, fault.node, from_ms(fault.at_ms), fault.raw)
+
+
+# logs
+
+
+def log_chunk(world: World, workload: Workload, cursor: str) -> LogChunk:
+    """Log lines after the cursor, as of the world's time. Raises ValueError for a foreign cursor."""
+    lines, following, complete = tail(world, workload, cursor)
+    return LogChunk(
+        lines=tuple(
+            LogLine(line.seq, from_ms(line.at_ms), pod_name(workload.name, line.rank), line.rank, line.data)
+            for line in lines
+        ),
+        cursor=following,
+        complete=complete,
+    )
 
 
 # nodes

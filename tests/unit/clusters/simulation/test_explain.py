@@ -90,3 +90,19 @@ def test_the_gate_says_never_only_about_the_whole_cohort() -> None:
     assert "above" in lab.admitted() or above is not None
     assert never is not None
     assert (never.code, never.asked, never.maximum) == (WaitCode.NEVER_FITS, 32, 24)
+
+
+def test_what_was_said_about_the_last_of_a_shape_is_forgotten_with_it() -> None:
+    lab = Lab({"a": 8}, nodes=(8,))
+    lab.submit("first", command="sleep 90")
+    lab.settle()
+    lab.submit("second")
+    lab.submit("third")
+    lab.pass_ms(20)
+    assert lab.wait("third") == lab.wait("second")
+    assert lab.wait("third") is not None
+    lab.hold("second")
+    assert lab.wait("third") is not None
+    lab.hold("third")
+    lab.submit("fourth")
+    assert lab.wait("fourth") is None
