@@ -263,11 +263,11 @@ class WorkloadFacts:
     admitted_at: datetime | None = None
     scheduled_at: datetime | None = None  # all pods have a node
     ready_at: datetime | None = None  # all pods run
-    evicted_at: datetime | None = None  # newest eviction: quota freed
+    evicted_at: datetime | None = None  # newest eviction, or the deletion under way: quota freed
     released_at: datetime | None = None  # pods of the newest eviction or end are gone
     ended_at: datetime | None = None
     evictions: int = 0
-    eviction_cause: EvictionCause | None = None
+    eviction_cause: EvictionCause | None = None  # None when it is being deleted
     evicted_by: str | None = None  # job ulid of the beneficiary
     ending: bool = False  # evicted or ended, pods still there
     wait: Wait | None = None
@@ -279,6 +279,11 @@ class WorkloadFacts:
     failure: Failure | None = None
     foreign_owner: bool = False  # an object of this name belongs to somebody else
     unknown: str = ""  # a signal no rule knows, verbatim
+
+    @property
+    def being_deleted(self) -> bool:
+        """Its quota is free although nothing evicted it: the object goes away as soon as its pods have ended."""
+        return self.outcome is None and self.evicted_at is not None and self.eviction_cause is None
 
 
 @dataclass(frozen=True, slots=True)

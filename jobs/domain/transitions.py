@@ -325,11 +325,7 @@ def _after_the_end(job: JobView, sight: Sight) -> Move:
     live = sight.facts if not sight.gone else None
     if live is None:
         return Move(state=job.state, reason=job.reason, released=True, due_in=None)
-    ended_at = live.ended_at
-    waited_enough = (
-        ended_at is not None and sight.complete_at is not None and sight.complete_at - ended_at > KEEP_OBJECT
-    )
-    must_go = live.outcome is None or job.attempt.logs_complete or waited_enough
+    must_go = may_clear(live, logs_complete=job.attempt.logs_complete, seen_at=sight.complete_at)
     return Move(
         state=job.state,
         reason=job.reason,
@@ -337,3 +333,10 @@ def _after_the_end(job: JobView, sight: Sight) -> Move:
         stopping=live.ending,
         due_in=LOOK_AGAIN,
     )
+
+
+def may_clear(facts: WorkloadFacts, *, logs_complete: bool, seen_at: datetime | None) -> bool:
+    """May the object of an attempt that is over go? At once while it lives, otherwise when its logs are read."""
+    if facts.outcome is None or logs_complete:
+        return True
+    return facts.ended_at is not None and seen_at is not None and seen_at - facts.ended_at > KEEP_OBJECT

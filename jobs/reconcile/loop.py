@@ -18,7 +18,7 @@ from clusters.contract import BackendError, Holdable, Rejected, SchedulerBackend
 from clusters.domain.reasons import Reason, ReasonCode
 from clusters.services import backend
 from common.faults import reach
-from jobs.domain.transitions import AttemptEnding, Effect, Move, next_move
+from jobs.domain.transitions import LOOK_AGAIN, AttemptEnding, Effect, Move, may_clear, next_move
 from jobs.domain.words import AttemptEnd, JobState
 from jobs.reconcile.claims import Claim, claim_due, claim_jobs
 from jobs.reconcile.load import Loaded, load
@@ -62,7 +62,8 @@ def reconcile_job(claim: Claim, loaded: Loaded, now: datetime) -> None:
     outcome = Outcome()
     try:
         move, outcome = _apply(loaded, move, now)
-        _clear_older(loaded)
+        if _clear_older(loaded):
+            move = replace(move, due_in=LOOK_AGAIN if move.due_in is None else min(move.due_in, LOOK_AGAIN))
     except Rejected as error:
         move, outcome = _rejected(loaded, move, error, now)
     except BackendError as error:
@@ -101,16 +102,19 @@ def _set_held(door: SchedulerBackend, loaded: Loaded, held: bool) -> None:
     door.set_held(workload_ref(loaded.job, loaded.attempt), held)
 
 
-def _clear_older(loaded: Loaded) -> None:
-    """Objects of earlier attempts go once their logs are read; one that still lives goes at once."""
+def _clear_older(loaded: Loaded) -> bool:
+    """Objects of earlier attempts go once their logs are read, at once while they live. True: some are left."""
+    left = False
     for attempt in loaded.older:
         row = loaded.rows.get(attempt.number)
         if row is None or row.gone:
             continue
-        if row.facts.outcome is None or attempt.log_complete:
+        left = True
+        if may_clear(row.facts, logs_complete=attempt.log_complete, seen_at=loaded.sight.complete_at):
             reach("stop_older.call.before")
             backend(loaded.job.cluster).stop(workload_ref(loaded.job, attempt), timedelta(0))
             reach("stop_older.call.after")
+    return left
 
 
 # --------------------------------------------------------------------------- refused and failed calls
