@@ -7,12 +7,27 @@ from typing import Any
 import msgspec
 
 from clusters.contract import WorkloadFacts
+from common.texts import storable
 
 
 def facts_to_json(facts: WorkloadFacts) -> dict[str, Any]:
-    """Plain JSON values; absent facts are left out, so a row stays small."""
-    data: dict[str, Any] = msgspec.to_builtins(facts)
+    """Plain JSON values; absent facts are left out, so a row stays small.
+
+    A cluster's own words may hold characters that no JSON column takes. They are replaced, because one such
+    object would otherwise keep the whole cluster from being stored.
+    """
+    data: dict[str, Any] = _storable(msgspec.to_builtins(facts))
     return {key: value for key, value in data.items() if value not in (None, "", [], ())}
+
+
+def _storable(value: Any) -> Any:
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, dict):
+        return {key: _storable(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_storable(item) for item in value]
+    return value
 
 
 def facts_from_json(data: dict[str, Any]) -> WorkloadFacts:

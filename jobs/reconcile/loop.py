@@ -18,6 +18,7 @@ from clusters.contract import BackendError, Holdable, Rejected, SchedulerBackend
 from clusters.domain.reasons import Reason, ReasonCode
 from clusters.services import backend
 from common.faults import reach
+from common.texts import storable
 from jobs.domain.transitions import LOOK_AGAIN, AttemptEnding, Effect, Move, may_clear, next_move
 from jobs.domain.words import AttemptEnd, JobState
 from jobs.reconcile.claims import Claim, claim_due, claim_jobs
@@ -129,7 +130,7 @@ def _rejected(loaded: Loaded, move: Move, error: Rejected, now: datetime) -> tup
             return replace(_keep(loaded), due_in=timedelta(0)), Outcome(fresh_name=True)
         conflict = replace(_keep(loaded), reason=Reason(ReasonCode.NAME_CONFLICT), due_in=BACKOFF_MAX)
         return conflict, Outcome()
-    reason = Reason(ReasonCode.REJECTED, {"raw": error.detail[:300] or error.code})
+    reason = Reason(ReasonCode.REJECTED, {"raw": storable(error.detail[:300]) or error.code})
     return Move(
         state=JobState.FAILED,
         reason=reason,
