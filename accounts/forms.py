@@ -24,9 +24,9 @@ class ServiceForm(forms.Form):
         problems = error.problems if isinstance(error, InvalidInput) else ()
         for problem in problems:
             field = renamed.get(problem.attr, problem.attr)
-            self.add_error(field if field in self.fields else None, problem.message)
+            self.add_error(field if field in self.fields else None, str(problem.message))
         if not problems:
-            self.add_error(None, error.message)
+            self.add_error(None, str(error.message))
 
 
 class TokenForm(ServiceForm):

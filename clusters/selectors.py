@@ -144,3 +144,9 @@ def group_snapshots() -> dict[int, GroupSnapshot]:
         )
         for view in _group_views()
     }
+
+
+def group_choices() -> list[tuple[str, str]]:
+    """(slug, title) of every node group, for a filter; one query. Groups of several clusters may share a slug."""
+    rows = NodeGroup.objects.order_by("position", "slug").values_list("slug", "title")
+    return list(dict.fromkeys(rows))

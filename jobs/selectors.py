@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Case, Count, IntegerField, Q, QuerySet, Value, When
+from django.db.models import Case, Count, IntegerField, Q, QuerySet, Sum, Value, When
+from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy as _
 
 from accounts.actors import Actor
@@ -43,6 +44,10 @@ def job_get(*, viewer: Actor, public_id: str) -> Job:
     return job
 
 
+OWN_TEAMS = "@own"
+"""No slug has an @, so no team can be called this."""
+
+
 @dataclass(frozen=True, slots=True)
 class JobFilters:
     """What a list may be narrowed to. Empty = all."""
@@ -50,7 +55,7 @@ class JobFilters:
     state: str = ""
     search: str = ""  # part of the name, or an id
     group: str = ""
-    team: str = ""
+    team: str = ""  # slug; OWN_TEAMS = those the viewer is in
     owner: str = ""  # user name; "me" = the viewer
     priority: str = ""
     kind: str = ""
@@ -67,8 +72,12 @@ def job_rows(*, viewer: Actor, filters: JobFilters) -> QuerySet[Job]:
         "priority": filters.priority,
         "kind": filters.kind,
     }
+    if exact["team__slug"] == OWN_TEAMS:
+        rows, exact["team__slug"] = rows.filter(team_id__in=viewer.team_ids), ""
     if exact["state"] == "live":
         rows, exact["state"] = rows.filter(state__in=_LIVE), ""
+    elif exact["state"] == "ended":
+        rows, exact["state"] = rows.exclude(state__in=_LIVE), ""
     rows = rows.filter(**{key: value for key, value in exact.items() if value})
     if filters.search:
         text = filters.search.replace("\x00", "")[:300]
@@ -79,6 +88,62 @@ def job_rows(*, viewer: Actor, filters: JobFilters) -> QuerySet[Job]:
 def job_list(*, viewer: Actor, filters: JobFilters, cursor: str | None = None) -> Page[Job]:
     """One page, newest first. Raises BadCursor."""
     return keyset_page(job_rows(viewer=viewer, filters=filters), cursor)
+
+
+@dataclass(frozen=True, slots=True)
+class JobBoard:
+    """A list for people: on its first page live jobs stand before the ended ones, whatever their age."""
+
+    live: list[Job]
+    page: Page[Job]
+
+    @property
+    def jobs(self) -> list[Job]:
+        return [*self.live, *self.page.rows]
+
+
+LIVE_SHOWN = 100
+"""Live jobs that the first page shows; the filter `live` pages through more."""
+
+
+def job_board(*, viewer: Actor, filters: JobFilters, cursor: str | None = None) -> JobBoard:
+    """Live jobs and the newest ended ones; a page of one state, or one further back, has its rows only.
+
+    Raises BadCursor.
+    """
+    if filters.state:
+        return JobBoard([], job_list(viewer=viewer, filters=filters, cursor=cursor))
+    page = job_list(viewer=viewer, filters=replace(filters, state="ended"), cursor=cursor)
+    if cursor:
+        return JobBoard([], page)
+    live = job_rows(viewer=viewer, filters=replace(filters, state="live")).order_by("-submitted_at", "-id")
+    return JobBoard(list(live[:LIVE_SHOWN]), page)
+
+
+@dataclass(frozen=True, slots=True)
+class PersonLoad:
+    """What one person's live jobs hold and want. Cards only: slices are another unit and are never added to them."""
+
+    running_cards: int
+    creating_cards: int
+    waiting_jobs: int
+
+
+def person_load(*, viewer: Actor, filters: JobFilters) -> PersonLoad:
+    """The sums behind the first sentence of a list; one query."""
+    rows = job_rows(viewer=viewer, filters=replace(filters, state="live", search="", group=""))
+    cards = Q(group__unit="card")
+    found = rows.order_by().aggregate(
+        running=Sum("cards", filter=cards & Q(state=JobState.RUNNING.value)),
+        creating=Sum("cards", filter=cards & Q(state=JobState.CREATING.value)),
+        waiting=Count("pk", filter=Q(state__in=[JobState.QUEUED.value, JobState.RETRYING.value], held=False)),
+    )
+    return PersonLoad(found["running"] or 0, found["creating"] or 0, found["waiting"])
+
+
+def jobs_by_ulid(*, viewer: Actor, ulids: Iterable[str]) -> dict[str, Job]:
+    """Those of the named jobs that the viewer may see; one query."""
+    return {job.public_id: job for job in jobs_visible(viewer).filter(public_id__in=list(ulids))}
 
 
 def state_counts(*, viewer: Actor, filters: JobFilters) -> dict[str, int]:
@@ -124,6 +189,16 @@ def attempts_of(job: Job) -> list[Attempt]:
 def runs_of(attempt: Attempt) -> list[Run]:
     """Runs of a prefetched attempt, in order."""
     return sorted(attempt.runs.all(), key=lambda run: (run.replica, run.ordinal))
+
+
+def attempt_endings(viewer: Actor, attempts: Sequence[Attempt]) -> dict[int, str]:
+    """How ended attempts ended, in the active language; by attempt number. At most one query."""
+    ended = [attempt for attempt in attempts if attempt.end_reason]
+    names = visible_names(viewer, (attempt.end_facts for attempt in ended))
+    return {
+        attempt.number: reason_text(attempt.end_reason, facts_for(viewer, attempt.end_reason, attempt.end_facts, names))
+        for attempt in ended
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +260,7 @@ def possible_operations(*, viewer: Actor, job: Job) -> list[Possible]:
     return result
 
 
-# --------------------------------------------------------------------------- a team's queue
+# --------------------------------------------------------------------------- a team's queue and who fills it
 
 
 _PRIORITY_ORDER = Case(
@@ -219,3 +294,40 @@ def team_queue(*, viewer: Actor, team_id: int, limit: int = 100) -> TeamQueueVie
         waiting_total=waiting.count(),
         active_total=active.count(),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """One person's live jobs in one unit."""
+
+    name: str
+    unit: str
+    jobs: int
+    running: int
+    creating: int
+
+
+def team_holders(*, viewer: Actor, team_id: int) -> list[Holder]:
+    """Who holds the team's cards now, most first; one query. Units are kept apart."""
+    rows = jobs_visible(viewer).filter(team_id=team_id, group__isnull=False)
+    found = (
+        rows.filter(state__in=[JobState.RUNNING.value, JobState.CREATING.value])
+        .order_by()
+        .values("owner__username", "owner__first_name", "owner__last_name", "group__unit")
+        .annotate(
+            jobs=Count("pk"),
+            running=Coalesce(Sum("cards", filter=Q(state=JobState.RUNNING.value)), 0),
+            creating=Coalesce(Sum("cards", filter=Q(state=JobState.CREATING.value)), 0),
+        )
+    )
+    holders = [
+        Holder(
+            name=f"{row['owner__first_name']} {row['owner__last_name']}".strip() or row["owner__username"],
+            unit=row["group__unit"],
+            jobs=row["jobs"],
+            running=row["running"],
+            creating=row["creating"],
+        )
+        for row in found
+    ]
+    return sorted(holders, key=lambda holder: (holder.unit, -holder.running - holder.creating, holder.name))

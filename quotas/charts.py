@@ -6,11 +6,12 @@ eye. What is borrowed lies right of that mark; what is lent or out of service is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
+from quotas.domain.shares import percent_text
 from quotas.selectors import QuotaRow
 
 ROOM_FOR_BORROWED = 1.4
@@ -35,6 +36,11 @@ class ShareBar:
     mark: str
     end: str
     label: str
+
+    @property
+    def percent_text(self) -> str:
+        """The share of the node group as people write percent."""
+        return percent_text(self.row.basis_points)
 
     @property
     def percent(self) -> int | None:
@@ -99,8 +105,3 @@ def _bar(row: QuotaRow, shares_wide: float, widest: int) -> ShareBar:
 def _percent(value: float) -> str:
     """SVG wants a plain point and no more digits than a screen can show."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
-
-
-def total(rows: Iterable[QuotaRow], figure: str) -> int:
-    """Sum of one figure over rows of the same unit."""
-    return sum(getattr(row, figure) for row in rows)

@@ -17,7 +17,7 @@ from jobs.selectors import runs_of
 
 SHORTEST = timedelta(minutes=1)
 """The clock shows at least this much, so that a job of a second is not blown up to a full line."""
-TICKS_MOST = 7
+TICKS_MOST = 5
 WIDE_ENOUGH_FOR_TEXT = 12.0
 THINNEST = 0.4
 """Percent; a span of a moment stays visible."""
@@ -96,7 +96,7 @@ class _Clock:
         return _percent(self.share(at))
 
     def ticks(self) -> tuple[Tick, ...]:
-        """At most seven, on full steps of the reader's clock."""
+        """At most five, on full steps of the reader's clock."""
         length = self.end - self.start
         step = next((step for step in _STEPS if length / step <= TICKS_MOST), _STEPS[-1])
         local = timezone.localtime(self.start)

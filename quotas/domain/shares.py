@@ -9,6 +9,12 @@ WHOLE = 10_000
 """Basis points of a whole node group."""
 
 
+def percent_text(basis_points: int) -> str:
+    """Basis points as people write percent: 4000 is `40`, 1250 is `12.5`."""
+    whole, rest = divmod(basis_points, 100)
+    return f"{whole}.{rest:02}".rstrip("0") if rest else str(whole)
+
+
 class SharesExceedWhole(ValueError):
     """The shares of a group come to more than 100 %."""
 

@@ -65,20 +65,15 @@
     (dialog.querySelector("[aria-invalid=true]") ?? dialog.querySelector("[data-close]"))?.focus();
   });
 
-  /* ---- polling that never disturbs ---- */
+  /* ---- polling that never disturbs: answers are morphed in, and what a reader has opened stays open ---- */
 
   const failures = new Map(); // region id -> polls that failed in a row
-  const shown = new Map(); // region id -> the last answer, to leave an unchanged region alone
 
   const isPoll = (element) => /\bevery\b/.test(element.getAttribute("hx-trigger") ?? "");
 
-  /** Somebody is in there: a focused field, an open dialog or fold, a selection. */
-  function isInUse(region) {
-    const active = document.activeElement;
-    if (active && region.contains(active) && active.matches("input, select, textarea, button")) return true;
-    if (region.querySelector("details[open], dialog[open]")) return true;
-    const selection = document.getSelection();
-    return Boolean(selection && !selection.isCollapsed && region.contains(selection.anchorNode));
+  if (window.Idiomorph) {
+    Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, element) =>
+      !(name === "open" && element.matches("details, dialog"));
   }
 
   document.addEventListener("htmx:beforeRequest", (event) => {
@@ -86,30 +81,27 @@
   });
 
   document.addEventListener("htmx:beforeSwap", (event) => {
-    const { elt, target, serverResponse } = { elt: event.detail.requestConfig.elt, ...event.detail };
-    if (!isPoll(elt) || !target.id || elt !== target) return;
-    if (event.detail.isError) return;
-    if (shown.get(target.id) === serverResponse || isInUse(target)) event.detail.shouldSwap = false;
-    else shown.set(target.id, serverResponse);
+    const selection = document.getSelection();
+    const reading = selection && !selection.isCollapsed && event.detail.target.contains(selection.anchorNode);
+    if (reading && isPoll(event.detail.requestConfig.elt)) event.detail.shouldSwap = false;
   });
 
-  /** Keep what is shown, but say that it is old. `delta` is +1 for a failed poll and 0 for one that came back. */
-  function noteOutcome(region, delta) {
+  /** Keep what is shown, but say that it is old. `failed` counts up, a poll that came back starts again at none. */
+  function noteOutcome(region, failed) {
     if (!region.id || !isPoll(region)) return;
-    const count = delta ? (failures.get(region.id) ?? 0) + delta : 0;
-    failures.set(region.id, count);
-    const stale = [...failures.values()].some((value) => value >= FAILURES_UNTIL_STALE);
-    region.classList.toggle("sl-stale", count >= FAILURES_UNTIL_STALE);
+    failures.set(region.id, failed ? (failures.get(region.id) ?? 0) + 1 : 0);
+    region.classList.toggle("sl-stale", failures.get(region.id) >= FAILURES_UNTIL_STALE);
+    const stale = [...failures.values()].some((count) => count >= FAILURES_UNTIL_STALE);
     for (const sign of document.querySelectorAll("[data-live]")) {
       sign.classList.toggle("sl-fresh-stale", stale);
       sign.textContent = stale ? sign.dataset.staleText : sign.dataset.live;
     }
   }
 
-  document.addEventListener("htmx:responseError", (event) => noteOutcome(event.detail.elt, 1));
-  document.addEventListener("htmx:sendError", (event) => noteOutcome(event.detail.elt, 1));
+  document.addEventListener("htmx:responseError", (event) => noteOutcome(event.detail.elt, true));
+  document.addEventListener("htmx:sendError", (event) => noteOutcome(event.detail.elt, true));
   document.addEventListener("htmx:afterOnLoad", (event) => {
-    if (event.detail.xhr.status < 400) noteOutcome(event.detail.elt, 0);
+    if (event.detail.xhr.status < 400) noteOutcome(event.detail.elt, false);
   });
 
   /* ---- logs: follow the end until the reader scrolls up; keep the page small ---- */

@@ -1,4 +1,4 @@
-"""Small words and signs that every page uses: icons, states, times, durations.
+"""Small words and signs that every page uses: icons, times, durations, amounts.
 
 Templates say what is meant (`{% icon "clock" %}`, `{{ job.state_since|since }}`); how it looks is decided here
 and in templates/components. Times are shown in the active time zone; scripts may move them to the reader's own.
@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from datetime import date, datetime, timedelta
 from functools import lru_cache
-from typing import Any, NamedTuple
 
 from django import template
 from django.templatetags.static import static
 from django.utils import timezone
 from django.utils.formats import date_format
-from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, gettext_lazy, ngettext, pgettext
+from django.utils.translation import gettext, ngettext, pgettext
+
+from common.durations import duration_words
 
 register = template.Library()
 
@@ -41,66 +41,7 @@ def icon(name: str, classes: str = "") -> SafeString:
     )
 
 
-# --- states and flags -----------------------------------------------------------
-
-
-class Sign(NamedTuple):
-    """How a word of the glossary is drawn: its icon beside its name in the reader's language."""
-
-    icon: str
-    label: str | Promise
-
-
-STATES: dict[str, Sign] = {
-    "queued": Sign("clock", gettext_lazy("Queued")),
-    "creating": Sign("loader-2", gettext_lazy("Creating")),
-    "running": Sign("player-play", gettext_lazy("Running")),
-    "retrying": Sign("rotate-clockwise", gettext_lazy("Retrying")),
-    "succeeded": Sign("circle-check", gettext_lazy("Succeeded")),
-    "failed": Sign("circle-x", gettext_lazy("Failed")),
-    "cancelled": Sign("ban", gettext_lazy("Cancelled")),
-}
-
-FLAGS: dict[str, Sign] = {
-    "held": Sign("player-pause", gettext_lazy("Held")),
-    "stopping": Sign("player-stop", gettext_lazy("Stopping")),
-    "degraded": Sign("alert-triangle", gettext_lazy("Partly ready")),
-}
-
-
-@register.inclusion_tag("components/state.html")
-def state_badge(state: str, size: str = "") -> dict[str, Any]:
-    """One of the seven states; ``size="l"`` at the head of a job's page."""
-    return {"state": str(state), "sign": STATES[str(state)], "size": size}
-
-
-@register.inclusion_tag("components/flags.html")
-def flag_signs(flags: list[str]) -> dict[str, Any]:
-    """What holds beside the state: held, stopping, partly ready."""
-    return {"flags": [(flag, FLAGS[flag]) for flag in flags]}
-
-
-@register.filter
-def state_label(state: str) -> str:
-    return str(STATES[str(state)].label)
-
-
-# --- durations ------------------------------------------------------------------
-
-
-def duration_words(length: timedelta | float) -> str:
-    """A length of time in at most two units: `42 s`, `18 min`, `1 h 58 min`, `3 days`. Negative counts as none."""
-    seconds = max(0, int(length.total_seconds() if isinstance(length, timedelta) else length))
-    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
-    if seconds < 60:
-        return gettext("%(count)d s") % {"count": seconds}
-    if hours < 1:
-        return gettext("%(count)d min") % {"count": minutes}
-    if hours < 48:
-        if minutes % 60 == 0:
-            return gettext("%(count)d h") % {"count": hours}
-        return gettext("%(hours)d h %(minutes)d min") % {"hours": hours, "minutes": minutes % 60}
-    return ngettext("%(count)d day", "%(count)d days", days) % {"count": days}
+# --- durations and amounts --------------------------------------------------------
 
 
 @register.filter
@@ -110,8 +51,22 @@ def duration(length: timedelta | float | None) -> str:
 
 @register.filter
 def since(start: datetime | None, end: datetime | None = None) -> str:
-    """How long ``start`` is past, seen from ``end`` or from now."""
+    """How long ago ``start`` is past, seen from ``end`` or from now."""
     return "" if start is None else duration_words((end or timezone.now()) - start)
+
+
+@register.filter
+def amount(count: int, unit: str) -> str:
+    """A number of cards, or of what a shared pool counts, in words: `8 cards`, `1 slice`."""
+    if unit == "slice":
+        return ngettext("%(count)d slice", "%(count)d slices", count) % {"count": count}
+    return ngettext("%(count)d card", "%(count)d cards", count) % {"count": count}
+
+
+@register.filter
+def figures(row: object, names: str) -> list[int]:
+    """Several figures of a row, by their names, for cells that look alike."""
+    return [getattr(row, name) for name in names.split()]
 
 
 # --- points in time ---------------------------------------------------------------

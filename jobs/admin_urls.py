@@ -1,0 +1,20 @@
+"""`/admin/…`: the console of platform admins. Django's own admin lies under `/operator/`."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from jobs.pages import admin, admin_people, admin_quotas
+
+app_name = "admin_console"
+urlpatterns = [
+    path("nodes/", admin.nodes, name="nodes"),
+    path("quotas/", admin_quotas.quotas, name="quotas"),
+    path("quotas/equal/", admin_people.equal_shares, name="equal_shares"),
+    path("jobs/", admin.job_list, name="jobs"),
+    path("setup/", admin_people.setup, name="setup"),
+    path("setup/teams/", admin_people.team_add, name="team_add"),
+    path("setup/people/", admin_people.people_add, name="people_add"),
+    path("setup/members/<int:pk>/remove/", admin_people.member_remove, name="member_remove"),
+    path("audit/", admin.audit, name="audit"),
+]

@@ -1,0 +1,263 @@
+"""One job, in every console: state and why, attempts and runs, logs, and what can be done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods, require_safe
+
+from accounts.actors import Actor
+from accounts.policy import Action, can, require
+from accounts.web import actor_of_page, signed_in
+from common.errors import DomainError, NotFound
+from common.htmx import render_page, wants_partial
+from jobs import labels, selectors
+from jobs.charts import attempts_chart, draw_blocks
+from jobs.charts.nodes import Square
+from jobs.domain.operations import Effect, Operation, Place, cell
+from jobs.domain.words import TERMINAL_STATES
+from jobs.logs import LogPage, last_lines, raw_log, read_logs
+from jobs.models import Attempt, Job
+from jobs.services.operations import ACTIONS, job_operate, situation_of
+
+FIRST_LINES = 200
+EVENTS_SHOWN = 50
+BLOCKS_DRAWN = 8
+
+
+# --------------------------------------------------------------------------- the page
+
+
+@signed_in
+@require_safe
+def detail(request: HttpRequest, public_id: str) -> HttpResponse:
+    """The whole page, or its live part for a poll: everything but the log, which asks for its own lines."""
+    viewer = actor_of_page(request)
+    job = selectors.job_get(viewer=viewer, public_id=public_id)
+    attempts = selectors.attempts_of(job)
+    context = _live_context(viewer, job, attempts)
+    if not wants_partial(request):
+        context |= _facts_context(viewer, job) | _log_context(request, viewer, job, attempts)
+    return render_page(request, "jobs/detail.html", context, partial="live")
+
+
+def _live_context(viewer: Actor, job: Job, attempts: Sequence[Attempt]) -> dict[str, Any]:
+    endings = selectors.attempt_endings(viewer, attempts)
+    story = selectors.timeline(viewer=viewer, job=job)
+    reason = selectors.reasons_of(viewer, [job])[job.pk]
+    return {
+        "job": job,
+        "reason": reason,
+        "blocks": _blocks(job, reason.facts),
+        "is_live": job.state not in TERMINAL_STATES,
+        "attempts": [(attempt, selectors.runs_of(attempt), endings.get(attempt.number)) for attempt in attempts],
+        "chart": attempts_chart(attempts, endings, timezone.now()),
+        "story": story[: -EVENTS_SHOWN - 1 : -1],
+        "story_left": max(0, len(story) - EVENTS_SHOWN),
+        "possible": selectors.possible_operations(viewer=viewer, job=job),
+        "can_submit": can(viewer, Action.JOB_SUBMIT, job),
+    }
+
+
+def _blocks(job: Job, facts: Mapping[str, Any]) -> list[tuple[int, list[Square]]]:
+    """Nodes with some, but too few, free cards, as the reason's facts had them."""
+    blocks = facts.get("blocks")
+    if job.group is None or not isinstance(blocks, list):
+        return []
+    return draw_blocks(blocks[:BLOCKS_DRAWN], job.group.cards_per_node)
+
+
+def _facts_context(viewer: Actor, job: Job) -> dict[str, Any]:
+    own = can(viewer, Action.ENV_VIEW, job)
+    return {
+        "env": [(name, value if own else None) for name, value in sorted(job.env.items())],
+        "leads_team": can(viewer, Action.TEAM_CONSOLE, job),
+    }
+
+
+# --------------------------------------------------------------------------- logs
+
+
+def _log_context(request: HttpRequest, viewer: Actor, job: Job, attempts: Sequence[Attempt]) -> dict[str, Any]:
+    require(viewer, Action.LOG_VIEW, job)
+    attempt = _chosen_attempt(attempts, request.GET.get("attempt", ""))
+    rank = _chosen_rank(job, request.GET.get("pod", ""))
+    page = last_lines(attempt, rank=rank, limit=FIRST_LINES)
+    return {
+        "log_attempt": attempt,
+        "log_rank": rank,
+        "log_ranks": range(job.pods) if job.pods > 1 else (),
+        "lines": page.lines,
+        "next_url": _next_url(job, attempt, rank, page),
+        "log_is_cut": len(page.lines) == FIRST_LINES,
+    }
+
+
+def _next_url(job: Job, attempt: Attempt, rank: int | None, page: LogPage) -> str | None:
+    """Where the lines after this page are asked for; None when there will be none."""
+    if page.complete:
+        return None
+    query = {"attempt": attempt.number, "cursor": page.next} | ({} if rank is None else {"pod": rank})
+    return f"{reverse('jobs:logs', args=[job.public_id])}?{urlencode(query)}"
+
+
+def _chosen_attempt(attempts: Sequence[Attempt], typed: str) -> Attempt:
+    found = next((a for a in attempts if str(a.number) == typed), None) if typed else attempts[-1]
+    if found is None:
+        raise NotFound("not_found", _("The job has no attempt of this number."))
+    return found
+
+
+def _chosen_rank(job: Job, typed: str) -> int | None:
+    """A pod's rank, or None for all pods together."""
+    if not typed:
+        return None
+    if not typed.isascii() or not typed.isdigit() or int(typed[:9]) >= job.pods:
+        raise NotFound("not_found", _("The job has no pod of this number."))
+    return int(typed[:9])
+
+
+@signed_in
+@require_safe
+def logs(request: HttpRequest, public_id: str) -> HttpResponse:
+    """The lines after a cursor, as list items that end with the next question."""
+    viewer = actor_of_page(request)
+    job = selectors.job_get(viewer=viewer, public_id=public_id)
+    require(viewer, Action.LOG_VIEW, job)
+    attempt = _chosen_attempt(selectors.attempts_of(job), request.GET.get("attempt", ""))
+    rank = _chosen_rank(job, request.GET.get("pod", ""))
+    page = read_logs(attempt, after=_cursor(request.GET.get("cursor", "")), rank=rank)
+    context = {"lines": page.lines, "next_url": _next_url(job, attempt, rank, page), "is_more": True}
+    return render(request, "components/log_lines.html", context)
+
+
+def _cursor(typed: str) -> int:
+    """Lines are numbered from 0; anything that is no number means from the beginning."""
+    return int(typed) if typed.isascii() and typed.isdigit() and len(typed) <= 18 else -1
+
+
+@signed_in
+@require_safe
+def log_file(request: HttpRequest, public_id: str) -> HttpResponseBase:
+    """The whole log of an attempt as written, byte for byte."""
+    viewer = actor_of_page(request)
+    job = selectors.job_get(viewer=viewer, public_id=public_id)
+    require(viewer, Action.LOG_VIEW, job)
+    attempt = _chosen_attempt(selectors.attempts_of(job), request.GET.get("attempt", ""))
+    response = StreamingHttpResponse(raw_log(attempt), content_type="application/octet-stream")
+    response["Content-Disposition"] = f'attachment; filename="{attempt.object_name}.log"'
+    return response
+
+
+# --------------------------------------------------------------------------- operations
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """What the question of an operation is called."""
+
+    title: str | Promise
+    do_label: str | Promise
+    back_label: str | Promise
+    done: str | Promise
+    risky: bool = False
+
+
+WORDINGS = {
+    Operation.CANCEL: Wording(
+        gettext_lazy("Cancel %(name)s?"),
+        gettext_lazy("Cancel the job"),
+        gettext_lazy("Keep the job"),
+        gettext_lazy("The job is being cancelled."),
+        risky=True,
+    ),
+    Operation.HOLD: Wording(
+        gettext_lazy("Hold %(name)s?"),
+        gettext_lazy("Hold the job"),
+        gettext_lazy("Leave it as it is"),
+        gettext_lazy("The job is held until somebody resumes it."),
+    ),
+    Operation.RESUME: Wording(
+        gettext_lazy("Resume %(name)s?"),
+        gettext_lazy("Resume the job"),
+        gettext_lazy("Leave it held"),
+        gettext_lazy("The job waits in the queue again."),
+    ),
+    Operation.RESTART: Wording(
+        gettext_lazy("Restart %(name)s?"),
+        gettext_lazy("Restart the job"),
+        gettext_lazy("Leave it ended"),
+        gettext_lazy("A new attempt is queued."),
+    ),
+}
+_EFFECT_ICONS = {
+    Effect.NO_CHANGE: "info-circle",
+    Effect.STOPS: "player-stop",
+    Effect.NEW_ATTEMPT: "rotate-clockwise",
+    Effect.LEAVES_QUEUE: "player-pause",
+    Effect.GIVES_CARDS_BACK: "player-pause",
+    Effect.NOT_SENT: "player-pause",
+    Effect.ENTERS_QUEUE: "stack-2",
+}
+
+
+@signed_in
+@require_http_methods(["GET", "HEAD", "POST"])
+def operate(request: HttpRequest, public_id: str, operation: Operation) -> HttpResponse:
+    """Ask with the effect as it stands, then do it. What has changed since the question is asked again (409)."""
+    actor = actor_of_page(request)
+    job = selectors.job_get(viewer=actor, public_id=public_id)
+    require(actor, ACTIONS[operation], job)
+    if request.method != "POST":
+        return _question(request, job, operation)
+    effect = cell(operation, situation_of(job)).effect
+    if effect is not None and request.POST.get("effect", effect.value) != effect.value:
+        moved_on = _("The job has moved on since you were asked. This is what happens now.")
+        return _question(request, job, operation, note=moved_on, status=409)
+    try:
+        job_operate(actor=actor, job=job, operation=operation)
+    except DomainError as error:
+        return _question(request, job, operation, note=str(error.message), status=error.status)
+    messages.success(request, str(WORDINGS[operation].done))
+    return redirect("jobs:detail", job.public_id)
+
+
+def _question(
+    request: HttpRequest, job: Job, operation: Operation, *, note: str = "", status: int = 200
+) -> HttpResponse:
+    found = cell(operation, situation_of(job))
+    wording = WORDINGS[operation]
+    effects: list[tuple[str, str]] = []
+    if found.effect is not None:
+        effects.append((_EFFECT_ICONS[found.effect], str(labels.EFFECTS[found.effect])))
+    if found.place is not Place.NONE:
+        effects.append(("clock", str(labels.PLACES[found.place])))
+    if found.loses_work:
+        effects.append(("database", str(labels.LOSES_WORK)))
+    refusal = labels.REFUSALS[found.refusal] if found.refusal else ""
+    confirm = {
+        "title": str(wording.title) % {"name": job.display_name},
+        "effects": effects,
+        "note": note or refusal,
+        "is_possible": found.effect is not None,
+        "hidden": [("effect", found.effect.value)] if found.effect else [],
+        "action_url": reverse("jobs:operate", args=[job.public_id, operation.value]),
+        "back_url": reverse("jobs:detail", args=[job.public_id]),
+        "back_label": wording.back_label if found.effect else _("Back"),
+        "do_label": wording.do_label,
+        "risky": wording.risky or found.loses_work,
+    }
+    context = {"job": job, "confirm": confirm, "heading": "h2" if wants_partial(request) else "h1"}
+    return render_page(request, "jobs/operate.html", context, partial="question", status=status)

@@ -1,0 +1,13 @@
+"""`/team/<slug>/…`: the lead's console."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from jobs.pages import lead
+
+app_name = "team"
+urlpatterns = [
+    path("", lead.overview, name="overview"),
+    path("jobs/", lead.job_list, name="jobs"),
+]

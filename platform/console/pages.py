@@ -1,0 +1,38 @@
+"""Where everybody begins, how fresh the clusters' data is, and the error pages."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.template import loader
+
+from accounts.selectors import has_teams
+from accounts.web import actor_of_page, signed_in
+
+
+@signed_in
+def home(request: HttpRequest) -> HttpResponse:
+    """The console that fits the person; a page of its own for somebody who is in no team yet."""
+    actor = actor_of_page(request)
+    if actor.roles:
+        return redirect("jobs:list")
+    if actor.is_admin:
+        return redirect("admin_console:nodes" if has_teams() else "admin_console:setup")
+    return render(request, "no_team.html")
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return render(request, "400.html", status=400)
+
+
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return render(request, "403.html", {"message": str(exception)}, status=403)
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return render(request, "404.html", status=404)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Without the request's context: what broke may be the database behind it."""
+    return HttpResponse(loader.get_template("500.html").render(), status=500)

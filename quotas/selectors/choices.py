@@ -1,0 +1,36 @@
+"""What a person may choose from when a job is submitted: node groups and local queues of their teams."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from accounts.models import Team
+from clusters.models import NodeGroup
+from quotas.models import LocalQueue, TeamQueue
+
+
+def offered_groups(team_ids: Collection[int]) -> list[tuple[str, str]]:
+    """(slug, title) of the groups in which one of the teams has cards of its own; one query."""
+    rows = NodeGroup.objects.filter(shares__queue__team_id__in=team_ids, shares__nominal__gt=0)
+    return list(dict.fromkeys(rows.order_by("position", "slug").values_list("slug", "title")))
+
+
+def queue_choices(team_ids: Collection[int]) -> list[tuple[str, str, LocalQueue]]:
+    """(team slug, team name, local queue) on the cluster a job would go to, default queues first; one query."""
+    rows = LocalQueue.objects.filter(queue__team_id__in=team_ids).select_related("queue__team", "queue__cluster")
+    rows = rows.order_by(
+        "queue__team__name", "-queue__cluster__is_default", "queue__cluster__name", "-is_default", "slug"
+    )
+    found: list[tuple[str, str, LocalQueue]] = []
+    first_cluster: dict[int, int] = {}
+    for local in rows:
+        team: Team = local.queue.team
+        if first_cluster.setdefault(team.pk, local.queue.cluster_id) == local.queue.cluster_id:
+            found.append((team.slug, team.name, local))
+    return found
+
+
+def queue_ids() -> dict[tuple[str, str], int]:
+    """Ids of all team queues by cluster slug and queue slug; one query."""
+    rows = TeamQueue.objects.values_list("cluster__slug", "slug", "pk")
+    return {(cluster, slug): pk for cluster, slug, pk in rows}
