@@ -72,12 +72,21 @@ def schedule(state: State, workload: Workload, nodes: list[str]) -> None:
         elif problem is not None:
             pod.problem_ms = state.now + world.latencies.image_problem
         else:
-            node = world.nodes[name]
-            pod.starts_ms = behaviour.pull_ready_ms(world.seed, workload, node, world.latencies, state.now)
-            state.touch_node(name)
+            pod.starts_ms = _pull(state, workload, name)
     workload.unplaceable = workload.waiting_release = False
     state.unplaced.pop(workload.name, None)
     state.touch(workload)
+
+
+def _pull(state: State, workload: Workload, name: str) -> int:
+    """When the image is on the node for this workload."""
+    world = state.world
+    node = world.nodes[name]
+    known = workload.spec.image in node.images
+    ready = behaviour.pull_ready_ms(world.seed, workload, node, world.latencies, state.now)
+    if known != (workload.spec.image in node.images):
+        state.touch_node(name)
+    return ready
 
 
 def _start_pods(state: State, workload: Workload, run: Run) -> None:

@@ -218,21 +218,24 @@ class State:
             self.request_cycle()
 
     def dequeue(self, workload: Workload) -> None:
-        """Out of its queue: admitted, held or deleted. A sticky head lets go of its queue."""
-        workload.victims = 0
-        queue = self.world.queues.get(workload.spec.queue)
-        if queue is not None and queue.sticky == workload.name:
-            queue.sticky = None
-            self.touch_queue(queue)
+        """Out of its queue: admitted, held or deleted."""
         self._leave_line(workload)
         self.request_cycle()
 
     def _leave_line(self, workload: Workload) -> None:
-        """With the last of its shape goes what the gate said about it."""
+        """A sticky head lets go of its queue; with the last of a shape goes what the gate said about it."""
+        if workload.victims:
+            workload.victims = 0
+            self.touch(workload)
         line = self.line(workload.spec.queue)
         line.discard(workload.name)
         queue = self.world.queues.get(workload.spec.queue)
-        if queue is not None and workload.shape in queue.shapes and line.first(workload.shape) is None:
+        if queue is None:
+            return
+        if queue.sticky == workload.name:
+            queue.sticky = None
+            self.touch_queue(queue)
+        if workload.shape in queue.shapes and line.first(workload.shape) is None:
             del queue.shapes[workload.shape]
             self.touch_queue(queue)
 

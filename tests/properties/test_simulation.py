@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from clusters.contract import EvictionCause, PodPhase, WaitCode
 from clusters.simulation.admission import Mode, nominate
-from clusters.simulation.codec import world_from_dict, world_to_dict
+from clusters.simulation.codec import node_to_dict, queue_to_dict, workload_to_dict, world_from_dict, world_to_dict
 from clusters.simulation.commands import (
     Command,
     Cordon,
@@ -156,6 +156,7 @@ class ClusterMachine(RuleBasedStateMachine):
         world = World(1_000_000, seed=seed, topology_aware=topology_aware, latencies=latencies)
         self.engine = Engine(world)
         self.twin = Engine(world_from_dict(world_to_dict(world)))
+        self.rows: dict[str, dict[str, Any]] = {"nodes": {}, "queues": {}, "workloads": {}}
         nodes = tuple(NodeDef(name, group, cards) for name, (group, cards) in NODES.items())
         self.do(SetNodes(0, nodes))
         queues = tuple(QueueDef(name, (("g", 6), ("h", 1)), local_queues=("main",)) for name in QUEUES)
@@ -286,6 +287,24 @@ class ClusterMachine(RuleBasedStateMachine):
     @invariant()
     def a_split_and_reloaded_run_ends_in_the_same_world(self) -> None:
         assert self.engine.world == self.twin.world
+
+    @invariant()
+    def writing_only_what_changed_keeps_a_store_complete(self) -> None:
+        """As the driver does: rows of touched objects are written, rows of removed ones deleted."""
+        world, changes = self.engine.world, self.engine.drain_changes()
+        for name in changes.nodes:
+            self.rows["nodes"][name] = node_to_dict(world.nodes[name])
+        for name in changes.queues:
+            self.rows["queues"][name] = queue_to_dict(world.queues[name])
+        for name in changes.workloads:
+            self.rows["workloads"][name] = workload_to_dict(world.workloads[name])
+        for name in changes.removed_queues:
+            del self.rows["queues"][name]
+        for name in changes.removed_workloads:
+            self.rows["workloads"].pop(name, None)  # it may have come and gone between two writes
+        assert self.rows["nodes"] == {name: node_to_dict(node) for name, node in world.nodes.items()}
+        assert self.rows["queues"] == {name: queue_to_dict(queue) for name, queue in world.queues.items()}
+        assert self.rows["workloads"] == {name: workload_to_dict(item) for name, item in world.workloads.items()}
 
     @invariant()
     def held_quota_never_grows_beyond_the_cohort(self) -> None:

@@ -238,3 +238,18 @@ def test_saying_a_command_twice_changes_nothing() -> None:
     lab.delete("unknown")
     lab.settle()
     assert not lab.world.workloads
+
+
+def test_a_sticky_head_whose_local_queue_is_taken_away_is_not_admitted() -> None:
+    lab = Lab({"a": 24, "b": 8})
+    for number in range(4):
+        lab.submit(f"a{number}", "a")
+        lab.settle()
+    lab.submit("owner", "b")
+    lab.pass_ms(100)
+    assert lab.world.queues["b"].sticky == "owner"
+    queues = (QueueDef("a", (("h100", 24),), local_queues=("main",)), QueueDef("b", (("h100", 8),)))
+    lab.do(SetQuotas(0, queues))
+    lab.settle()
+    assert "owner" not in lab.admitted()
+    assert lab.world.queues["b"].sticky is None
