@@ -32,8 +32,14 @@ LINES_MAX = 1_000
 SHOWN_LINE_MAX = 4_000
 """Bytes of one line that a page or the API shows; the archive keeps all."""
 
-_ESCAPES = re.compile(r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-_]")
-"""OSC sequences (titles, links), CSI sequences (colours, cursor), and two-byte escapes."""
+_CUT = "…"
+_ESCAPES = re.compile(
+    r"\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?"  # strings for the terminal: titles, links
+    r"|\x1b\[[0-?]*[ -/]*[@-~]"  # colours and movements of the cursor
+    r"|\x1b[ -/]*[0-~]"  # short ones, such as the choice of a character set
+)
+_HIDDEN = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+"""Control characters but the tab, line separators, and marks that turn the direction of reading."""
 
 
 # --------------------------------------------------------------------------- writing
@@ -166,13 +172,26 @@ def _lines_of(attempt: Attempt, chunk: LogChunk) -> Sequence[Line]:
 
 
 def shown(data: bytes) -> str:
-    """One line as text: never an exception, the last overwrite of a progress bar, no control characters.
+    """One line as text: never an exception, nothing that acts on the page or hides what is written.
 
     U+FFFD stands for what is not UTF-8 (C-54); of a line with carriage returns only the last part is left
-    (C-56); escape sequences are dropped (C-57).
+    (C-56); escape sequences are dropped, marks of direction are spelt out (C-57); a long line is cut with an
+    ellipsis (C-58).
     """
-    cut = data[-SHOWN_LINE_MAX:] if b"\r" in data else data[:SHOWN_LINE_MAX]
-    text = cut.decode("utf-8", "replace").rstrip("\r")
-    text = text.rsplit("\r", 1)[-1]
-    text = _ESCAPES.sub("", text)
-    return "".join(ch if ch == "\t" or ch.isprintable() else "\ufffd" if ch == "\x00" else "" for ch in text)
+    line = data.rstrip(b"\r")
+    part = line[line.rfind(b"\r") + 1 :]
+    text = part[:SHOWN_LINE_MAX].decode("utf-8", "replace")
+    is_cut = len(part) > SHOWN_LINE_MAX
+    if is_cut:
+        text = text.removesuffix("\ufffd")  # half a character at the cut
+    text = _HIDDEN.sub(_spelt_out, _ESCAPES.sub("", text))
+    return text + _CUT if is_cut else text
+
+
+def _spelt_out(match: re.Match[str]) -> str:
+    char = match[0]
+    if char == "\x00":
+        return "\ufffd"
+    if char < "\u2000":
+        return ""
+    return " " if char <= "\u2029" else f"[U+{ord(char):04X}]"
