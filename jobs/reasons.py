@@ -57,11 +57,11 @@ def _no_place(facts: _Known) -> str:
 
 def _quota(facts: _Known) -> str:
     more = facts.get("more")
-    if not isinstance(more, int):
+    if not isinstance(more, int) or more < 1:  # freed since the gate looked, or not told
         return _("Needs %(cards)s cards; the quota of %(group)s has fewer left.") % facts
     return (
         ngettext(
-            "Needs %(cards)s cards of %(group)s; one more has to come free.",
+            "Needs %(cards)s cards of %(group)s; %(more)s more has to come free.",
             "Needs %(cards)s cards of %(group)s; %(more)s more have to come free.",
             more,
         )
@@ -78,7 +78,9 @@ def _preempting(facts: _Known) -> str:
     victims = facts.get("victims")
     count = victims if isinstance(victims, int) else 1
     return ngettext(
-        "A job of lower rank is ending to make room.", "%(victims)s jobs of lower rank are ending to make room.", count
+        "%(victims)s job of lower rank is ending to make room.",
+        "%(victims)s jobs of lower rank are ending to make room.",
+        count,
     ) % _Known({**facts, "victims": count})
 
 

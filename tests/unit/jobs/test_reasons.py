@@ -1,0 +1,168 @@
+"""Every reason as a sentence (decision 56), and every fixed word with its label."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+import pytest
+from django.utils.translation import override
+
+from clusters.domain.reasons import ReasonCode
+from jobs import labels
+from jobs.domain.operations import Effect, Makes, Operation, Place, Refusal
+from jobs.domain.words import Flag, Framework, JobState, Kind, Priority
+from jobs.reasons import event_text, known_codes, reason_text
+
+LONGEST = 160
+FULL: dict[str, Any] = {
+    "cards": 64,
+    "pods": 8,
+    "group": "H100 NVLink",
+    "asked": 64,
+    "more": 12,
+    "maximum": 32,
+    "nominal": 16,
+    "used": 12,
+    "victims": 3,
+    "per_pod": 8,
+    "free": 21,
+    "blocks": [8, 5, 5, 3],
+    "evictions": 2,
+    "by": "01J8Z6T9K3M5N7P9R1S3T5V7W9",
+    "ready": 3,
+    "pulling": 5,
+    "rank": 6,
+    "exit_code": 137,
+    "node": "h100-nvlink-03",
+    "raw": "0/4 nodes are available",
+    "by_person": "Chen Jing",
+}
+FACTS = [
+    pytest.param({}, id="nothing is known"),
+    pytest.param(FULL, id="everything is known"),
+    pytest.param({**FULL, "pods": 1, "rank": 0}, id="one pod"),
+    pytest.param({**FULL, "more": 1, "victims": 1, "blocks": []}, id="one of each"),
+    pytest.param(dict.fromkeys(FULL), id="everything is null"),
+    pytest.param(dict.fromkeys(FULL, "100 % of %(cards)s"), id="percent signs in the facts"),
+]
+
+
+def test_every_code_has_a_sentence_and_every_sentence_a_code() -> None:
+    assert known_codes() == {code.value for code in ReasonCode}
+
+
+@pytest.mark.parametrize("facts", FACTS)
+@pytest.mark.parametrize("code", list(ReasonCode))
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
+def test_a_reason_is_a_short_sentence_whatever_is_known(language: str, code: ReasonCode, facts: dict[str, Any]) -> None:
+    with override(language):
+        text = reason_text(code.value, facts)
+    assert text and text == text.strip() and "\n" not in text
+    if facts is FULL:
+        assert len(text) <= LONGEST, f"{len(text)} characters: {text}"
+        assert "?" not in text and "%" not in text
+
+
+@pytest.mark.parametrize(
+    ("code", "facts", "text"),
+    [
+        (
+            "split_over_nodes",
+            {"pods": 1, "per_pod": 8, "group": "H100", "free": 8, "blocks": [5, 3]},
+            "Needs 8 cards on one node. H100 has 8 free, split 5 + 3.",
+        ),
+        (
+            "split_over_nodes",
+            {"pods": 2, "per_pod": 6, "group": "H100", "free": 13, "blocks": [5, 5, 3]},
+            "Needs 2 nodes with 6 free cards each. H100 has 13 free, split 5 + 5 + 3.",
+        ),
+        (
+            "waiting_for_quota",
+            {"cards": 8, "group": "H100", "more": 1},
+            "Needs 8 cards of H100; one more has to come free.",
+        ),
+        (
+            "waiting_for_quota",
+            {"cards": 8, "group": "H100", "more": 3},
+            "Needs 8 cards of H100; 3 more have to come free.",
+        ),
+        ("waiting_for_quota", {"cards": 8, "group": "H100"}, "Needs 8 cards; the quota of H100 has fewer left."),
+        (
+            "waiting_for_quota",
+            {"cards": 8, "group": "H100", "more": 0},
+            "Needs 8 cards; the quota of H100 has fewer left.",
+        ),
+        (
+            "never_fits",
+            {"cards": 24, "maximum": 16},
+            "Can never start as asked: 24 cards wanted, at most 16 exist for this team.",
+        ),
+        ("waiting_for_preemption", {"victims": 1}, "A job of lower rank is ending to make room."),
+        ("waiting_for_preemption", {"victims": 2}, "2 jobs of lower rank are ending to make room."),
+        ("waiting_for_preemption", {}, "A job of lower rank is ending to make room."),
+        ("pulling_image", {"pods": 1}, "Pulling the image."),
+        ("pulling_image", {"pods": 4, "ready": 1}, "Pulling the image: 1 of 4 pods are up."),
+        (
+            "app_exit",
+            {"pods": 1, "rank": 0, "exit_code": 3},
+            "The program ended with exit code 3. See the end of its log.",
+        ),
+        (
+            "app_exit",
+            {"pods": 2, "rank": 1, "exit_code": 3},
+            "Rank 1 ended first, with exit code 3. See the end of its log.",
+        ),
+        ("node_lost", {"node": "n3"}, "Node n3 stopped answering. Not the program's fault."),
+        ("node_lost", {}, "A node stopped answering. Not the program's fault."),
+        ("cancelled_by_person", {"by_person": "Chen Jing"}, "Cancelled by Chen Jing."),
+        ("cancelled_by_person", {}, "Cancelled."),
+        ("a_code_of_tomorrow", {"cards": 8}, "a_code_of_tomorrow"),
+    ],
+)
+def test_the_sentence_names_what_matters(code: str, facts: dict[str, Any], text: str) -> None:
+    assert reason_text(code, facts) == text
+
+
+def test_a_preemption_names_the_other_job_only_where_the_reader_may_know_it() -> None:
+    unnamed = reason_text("preempted_quota_reclaimed", {"by": FULL["by"]})
+    named = reason_text("preempted_quota_reclaimed", {"by": FULL["by"], "by_name": "llm 7b"})
+    assert named == f"{unnamed} The cards went to llm 7b."
+    assert FULL["by"] not in named
+
+
+@pytest.mark.parametrize("operation", list(Operation))
+def test_every_act_of_a_person_has_a_sentence_in_the_timeline(operation: Operation) -> None:
+    code = f"asked_{operation.value}"
+    assert event_text(code, {}) not in {"", code}
+
+
+def test_what_was_seen_is_told_in_the_timeline_as_the_reason() -> None:
+    assert event_text("node_lost", {"node": "n3"}) == reason_text("node_lost", {"node": "n3"})
+
+
+@pytest.mark.parametrize(
+    ("words", "table"),
+    [
+        (JobState, labels.STATES),
+        (JobState, labels.STATE_ICONS),
+        (Flag, labels.FLAGS),
+        (Kind, labels.KINDS),
+        (Framework, labels.FRAMEWORKS),
+        (Priority, labels.PRIORITIES),
+        (Priority, labels.PRIORITY_HINTS),
+        (Operation, labels.OPERATIONS),
+        (Effect, labels.EFFECTS),
+        (Refusal, labels.REFUSALS),
+    ],
+)
+def test_every_word_has_a_label(words: type[StrEnum], table: Mapping[StrEnum, object]) -> None:
+    assert set(table) == set(words)
+    assert all(str(label) for label in table.values())
+
+
+@pytest.mark.parametrize(("words", "table"), [(Place, labels.PLACES), (Makes, labels.MAKES)])
+def test_nothing_to_say_is_an_empty_label(words: type[StrEnum], table: Mapping[StrEnum, object]) -> None:
+    assert set(table) == set(words)
+    assert [word.name for word, label in table.items() if not str(label)] in (["NONE"], ["NOTHING"])
