@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 from clusters.contract import EvictionCause, PodPhase
@@ -59,43 +60,65 @@ def _set_active(state: State, command: c.SetActive) -> None:
 def _set_quotas(state: State, command: c.SetQuotas) -> None:
     world = state.world
     wanted = {definition.name: definition for definition in command.queues}
-    for name in [name for name in world.queues if name not in wanted]:
+    gone = [name for name in world.queues if name not in wanted]
+    for name in gone:
         del world.queues[name]
         state.changed_queues.discard(name)
         state.removed_queues.add(name)
-    for name, definition in wanted.items():
-        queue = world.queues.setdefault(name, Queue(name))
-        queue.space = definition.space
-        queue.quotas = dict(definition.quotas)
-        queue.local_queues = definition.local_queues
-        queue.strategy = definition.strategy
-        queue.reclaim = definition.reclaim
-        queue.borrow_preempts = definition.borrow_preempts
-        queue.borrow_threshold = definition.borrow_threshold
-        state.removed_queues.discard(name)
-        state.touch_queue(queue)
-    world.pool = dict(command.pool)
-    state.queues_changed()
+    changed = [name for name, definition in wanted.items() if _set_queue(state, definition)]
+    pool = dict(command.pool)
+    if gone or changed or pool != world.pool:
+        world.pool = pool
+        state.queues_changed()
+
+
+def _set_queue(state: State, definition: c.QueueDef) -> bool:
+    """Make one queue as defined. False if it already was."""
+    queue = state.world.queues.get(definition.name)
+    values = {
+        "space": definition.space,
+        "quotas": dict(definition.quotas),
+        "local_queues": definition.local_queues,
+        "strategy": definition.strategy,
+        "reclaim": definition.reclaim,
+        "borrow_preempts": definition.borrow_preempts,
+        "borrow_threshold": definition.borrow_threshold,
+    }
+    if queue is not None and all(getattr(queue, name) == value for name, value in values.items()):
+        return False
+    if queue is None:
+        queue = state.world.queues[definition.name] = Queue(definition.name)
+        state.removed_queues.discard(definition.name)
+    for name, value in values.items():
+        setattr(queue, name, value)
+    state.touch_queue(queue)
+    return True
 
 
 def _set_nodes(state: State, command: c.SetNodes) -> None:
-    world = state.world
     for group in command.groups:
-        world.groups[group.name] = group
-    for definition in command.nodes:
-        node = world.nodes.get(definition.name)
-        if node is None:
-            node = world.nodes[definition.name] = Node(definition.name, definition.group, 0, since_ms=state.now)
-        node.group = definition.group
-        if node.group is not None:
-            world.groups.setdefault(node.group, Group(node.group))
-        node.cards = definition.cards
-        node.sick = min(node.sick, node.cards)
-        node.cpu_millis = definition.cpu_millis
-        node.memory_bytes = definition.memory_bytes
-        node.outside = definition.outside
-        state.touch_node(node.name)
-    _nodes_changed(state)
+        state.world.groups[group.name] = group
+    changed = [definition.name for definition in command.nodes if _set_node(state, definition)]
+    if changed:
+        _nodes_changed(state)
+
+
+def _set_node(state: State, definition: c.NodeDef) -> bool:
+    """Make one node as defined. False if it already was."""
+    world = state.world
+    node = world.nodes.get(definition.name)
+    values = {item.name: getattr(definition, item.name) for item in fields(definition)}
+    if node is not None and all(getattr(node, name) == value for name, value in values.items()):
+        return False
+    if node is None:
+        node = world.nodes[definition.name] = Node(**values, since_ms=state.now)
+    for name, value in values.items():
+        setattr(node, name, value)
+    node.sick = min(node.sick, node.cards)
+    if node.group is not None:
+        world.groups.setdefault(node.group, Group(node.group))
+    state.touch_node(node.name)
+    return True
 
 
 def _cordon(state: State, command: c.Cordon) -> None:

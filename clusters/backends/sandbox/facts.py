@@ -11,8 +11,6 @@ from clusters.contract import (
     CardHolder,
     ClusterInventory,
     Failure,
-    LogChunk,
-    LogLine,
     NodeFacts,
     NodeGroupFacts,
     NodeHealth,
@@ -23,7 +21,6 @@ from clusters.contract import (
     WorkloadFacts,
 )
 from clusters.simulation.explain import wait_of
-from clusters.simulation.logs import tail
 from clusters.simulation.world import ALIVE, Node, Pod, Run, Stage, Workload, World
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -140,22 +137,6 @@ def _failure(workload: Workload) -> Failure | None:
     if fault is None:
         return None
     return Failure(fault.code, fault.rank, fault.exit_code, fault.node, from_ms(fault.at_ms), fault.raw)
-
-
-# logs
-
-
-def log_chunk(world: World, workload: Workload, cursor: str) -> LogChunk:
-    """Log lines after the cursor, as of the world's time. Raises ValueError for a foreign cursor."""
-    lines, following, complete = tail(world, workload, cursor)
-    return LogChunk(
-        lines=tuple(
-            LogLine(line.seq, from_ms(line.at_ms), pod_name(workload.name, line.rank), line.rank, line.data)
-            for line in lines
-        ),
-        cursor=following,
-        complete=complete,
-    )
 
 
 # nodes

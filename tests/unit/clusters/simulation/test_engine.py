@@ -6,7 +6,7 @@ import heapq
 import time
 
 from clusters.contract import Outcome
-from clusters.simulation.commands import Cordon, Submit
+from clusters.simulation.commands import Cordon, NodeDef, SetNodes, Submit
 from clusters.simulation.world import Plan, Spec
 from tests.unit.clusters.simulation.lab import START_MS, Lab
 
@@ -46,6 +46,21 @@ def test_changes_name_exactly_what_was_touched() -> None:
     lab.delete("job")
     changes = lab.engine.drain_changes()
     assert (changes.workloads, changes.removed_workloads) == (frozenset(), {"job"})
+
+
+def test_saying_again_what_already_is_touches_nothing() -> None:
+    lab = Lab()
+    lab.submit("waits", pods=5)
+    lab.settle()
+    lab.engine.drain_changes()
+    handled = lab.engine.events
+    lab.set_quotas({"a": 13, "b": 10, "c": 9})
+    lab.do(SetNodes(0, tuple(NodeDef(f"n{number}", "h100", 8) for number in range(1, 5))))
+    lab.settle()
+    assert not lab.engine.drain_changes()
+    assert lab.engine.events == handled
+    lab.set_quotas({"a": 13, "b": 10, "c": 8}, pool=1)
+    assert lab.engine.drain_changes().queues == {"c"}
 
 
 def test_a_snapshot_lives_its_own_life() -> None:

@@ -8,7 +8,6 @@ from dataclasses import fields
 from clusters.backends.sandbox.facts import (
     from_ms,
     inventory,
-    log_chunk,
     node_facts,
     observed_object,
     to_ms,
@@ -144,18 +143,6 @@ def test_the_inventory_tells_groups_by_their_most_common_node() -> None:
     )
     assert [node.name for node in found.nodes] == ["plain", "s1", "s2", "s3"]
     assert found.topology_aware
-
-
-def test_log_lines_carry_pod_names_and_exact_times() -> None:
-    lab = Lab()
-    lab.submit("gang", pods=2, cards=4, command="sleep 5")
-    lab.settle()
-    chunk = log_chunk(lab.world, lab["gang"], "")
-    assert {line.pod for line in chunk.lines} == {"gang-0", "gang-1"}
-    assert chunk.complete
-    started = {pod.name: pod.started_at for pod in lab.facts("gang").pods}
-    assert chunk.lines[0].at == started[chunk.lines[0].pod]
-    assert log_chunk(lab.world, lab["gang"], chunk.cursor).lines == ()
 
 
 def test_no_fact_is_forgotten() -> None:
