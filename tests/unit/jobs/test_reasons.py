@@ -54,15 +54,15 @@ def test_every_code_has_a_sentence_and_every_sentence_a_code() -> None:
 
 
 @pytest.mark.parametrize("facts", FACTS)
-@pytest.mark.parametrize("code", list(ReasonCode))
 @pytest.mark.parametrize("language", ["en", "zh-hans"])
-def test_a_reason_is_a_short_sentence_whatever_is_known(language: str, code: ReasonCode, facts: dict[str, Any]) -> None:
-    with override(language):
-        text = reason_text(code.value, facts)
-    assert text and text == text.strip() and "\n" not in text
-    if facts is FULL:
-        assert len(text) <= LONGEST, f"{len(text)} characters: {text}"
-        assert "?" not in text and "%" not in text
+def test_a_reason_is_a_short_sentence_whatever_is_known(language: str, facts: dict[str, Any]) -> None:
+    for code in ReasonCode:
+        with override(language):
+            text = reason_text(code.value, facts)
+        assert text and text == text.strip() and "\n" not in text
+        if facts is FULL:
+            assert len(text) <= LONGEST, f"{len(text)} characters: {text}"
+            assert "?" not in text and "%" not in text, text
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_reason_is_a_short_sentence_whatever_is_known(language: str, code: Rea
         (
             "waiting_for_quota",
             {"cards": 8, "group": "H100", "more": 1},
-            "Needs 8 cards of H100; one more has to come free.",
+            "Needs 8 cards of H100; 1 more has to come free.",
         ),
         (
             "waiting_for_quota",
@@ -99,9 +99,9 @@ def test_a_reason_is_a_short_sentence_whatever_is_known(language: str, code: Rea
             {"cards": 24, "maximum": 16},
             "Can never start as asked: 24 cards wanted, at most 16 exist for this team.",
         ),
-        ("waiting_for_preemption", {"victims": 1}, "A job of lower rank is ending to make room."),
+        ("waiting_for_preemption", {"victims": 1}, "1 job of lower rank is ending to make room."),
         ("waiting_for_preemption", {"victims": 2}, "2 jobs of lower rank are ending to make room."),
-        ("waiting_for_preemption", {}, "A job of lower rank is ending to make room."),
+        ("waiting_for_preemption", {}, "1 job of lower rank is ending to make room."),
         ("pulling_image", {"pods": 1}, "Pulling the image."),
         ("pulling_image", {"pods": 4, "ready": 1}, "Pulling the image: 1 of 4 pods are up."),
         (
