@@ -51,6 +51,10 @@ def _table(head: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
     return "\n".join([line(head), line(["---"] * len(head)), *(line(row) for row in rows)])
 
 
+def _heading(text: object) -> str:
+    return f"## {text}"
+
+
 def _page(title: str, answer: str, *parts: str) -> str:
     note = _("This page is generated from the tables in the code; `manage.py docs_tables` writes it anew.")
     return "\n\n".join([f"# {title}", answer, f"*{note}*", *parts]) + "\n"
@@ -79,12 +83,12 @@ def _states() -> str:
     return _page(
         _("States and reasons"),
         _("Which facts of a cluster give which state, and why a person reads what they read."),
-        f"## {_('From facts to a state')}",
+        _heading(_("From facts to a state")),
         _("Rows are tried in order; the first whose conditions all hold decides. A question mark stands for a number."),
         rules,
-        f"## {_('Retries')}",
+        _heading(_("Retries")),
         retries,
-        f"## {_('Reasons')}",
+        _heading(_("Reasons")),
         reasons,
     )
 
@@ -103,7 +107,7 @@ def _situation(situation: Situation) -> str:
 
 def _outcome(found: Cell) -> str:
     if found.refusal is not None:
-        return f"{_('Refused')} (`{found.refusal.value}`): {REFUSALS[found.refusal]}"
+        return _("Refused (`%(code)s`): %(why)s") % {"code": found.refusal.value, "why": REFUSALS[found.refusal]}
     assert found.effect is not None
     parts = [str(EFFECTS[found.effect]), str(PLACES[found.place]), str(LOSES_WORK) if found.loses_work else ""]
     return " ".join(part for part in parts if part)
@@ -115,7 +119,7 @@ def _operations() -> str:
         rows = [
             [_situation(s), _outcome(cell(operation, s)), MAKES[cell(operation, s).makes] or "–"] for s in situations()
         ]
-        sections.append(f"## {OPERATIONS[operation]}")
+        sections.append(_heading(OPERATIONS[operation]))
         sections.append(_table([_("State"), _("What happens"), _("Makes")], rows))
     return _page(
         _("Operations"),
