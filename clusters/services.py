@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 from clusters.contract import Capability, SchedulerBackend, WorkloadFacts
 from clusters.facts_codec import facts_from_json
@@ -14,15 +16,20 @@ from clusters.selectors import group_snapshots
 __all__ = ["ObservedRow", "backend", "capabilities_of", "group_snapshots", "observed_forget", "observed_rows"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ObservedRow:
     """One attempt's object as last seen."""
 
     attempt_no: int
     uid: str
     version: int
-    facts: WorkloadFacts
+    data: dict[str, Any]
     gone: bool
+
+    @cached_property
+    def facts(self) -> WorkloadFacts:
+        """Read when asked for, so that one row nobody can read stops no other job. Raises msgspec.ValidationError."""
+        return facts_from_json(self.data)
 
 
 def observed_rows(job_ulids: Iterable[str]) -> dict[str, dict[int, ObservedRow]]:
@@ -30,7 +37,7 @@ def observed_rows(job_ulids: Iterable[str]) -> dict[str, dict[int, ObservedRow]]
     found: dict[str, dict[int, ObservedRow]] = {}
     for row in ObservedWorkload.objects.filter(job_ulid__in=list(job_ulids)):
         found.setdefault(row.job_ulid, {})[row.attempt_no] = ObservedRow(
-            row.attempt_no, row.uid, row.version, facts_from_json(row.facts), row.gone
+            row.attempt_no, row.uid, row.version, row.facts, row.gone
         )
     return found
 

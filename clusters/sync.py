@@ -52,8 +52,13 @@ def sync_due(now: datetime | None = None) -> int:
     now = now or timezone.now()
     done = 0
     for cluster in Cluster.objects.all():
-        if cluster.synced_at is None or now - cluster.synced_at >= sync_period(cluster, now):
+        if cluster.synced_at is not None and now - cluster.synced_at < sync_period(cluster, now):
+            continue
+        try:
             done += cluster_sync(cluster)
+        except Exception:
+            logger.exception("looking at cluster %s failed", cluster.slug)
+            Cluster.objects.filter(pk=cluster.pk).update(sync_error="internal_error")
     return done
 
 

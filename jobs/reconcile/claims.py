@@ -34,6 +34,15 @@ _DUE = """(
 )"""
 
 
+_GIVE_BACK = """
+UPDATE jobs_jobsync AS s
+   SET token = '', lease_until = NULL, due_at = %(due_at)s, failures = s.failures + 1, last_error = %(error)s,
+       seen_version = GREATEST(s.seen_version, COALESCE(
+           (SELECT max(w.version) FROM clusters_observedworkload w WHERE w.job_ulid = s.job_ulid), 0))
+ WHERE s.job_id = %(job)s AND s.token = %(token)s
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """Jobs taken under one token until ``until``."""
@@ -64,3 +73,9 @@ def _claim(which: str, now: datetime, limit: int, values: dict[str, list[int]]) 
         ids = tuple(row[0] for row in cursor.fetchall())
     reach("claim.after")
     return Claim(token, until, ids)
+
+
+def give_back(claim: Claim, job_id: int, *, error: str, due_at: datetime) -> None:
+    """Let go of a job that could not be worked on. It rests until ``due_at``, also when it has something new to see."""
+    with connection.cursor() as cursor:
+        cursor.execute(_GIVE_BACK, {"job": job_id, "token": claim.token, "error": error[:200], "due_at": due_at})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from jobs.domain.runs import RunView
 from jobs.domain.transitions import AttemptView, JobView, Sight
 from jobs.domain.words import Desired, JobState, Kind
 from jobs.models import Attempt, Job, Run
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +43,15 @@ class Loaded:
         return max((row.version for row in self.rows.values()), default=0)
 
 
-def load(job_ids: Sequence[int]) -> list[Loaded]:
-    """Everything about these jobs as of now."""
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A claimed job whose rows make no sense to this version."""
+
+    job: Job
+
+
+def load(job_ids: Sequence[int]) -> list[Loaded | Unreadable]:
+    """Everything about these jobs as of now. One whose rows cannot be read stops no other."""
     if not job_ids:
         return []
     jobs = list(
@@ -56,16 +66,22 @@ def load(job_ids: Sequence[int]) -> list[Loaded]:
         runs[run.attempt_id].append(run_view(run))
     rows = observed_rows([job.public_id for job in jobs])
     snapshots = group_snapshots()
-    return [
-        _loaded(
-            job,
-            attempts[job.pk],
-            tuple(runs[newest[job.pk].pk]),
-            rows.get(job.public_id, {}),
-            snapshots.get(job.group_id or 0, EMPTY_GROUP),
-        )
-        for job in jobs
-    ]
+    result: list[Loaded | Unreadable] = []
+    for job in jobs:
+        try:
+            result.append(
+                _loaded(
+                    job,
+                    attempts[job.pk],
+                    tuple(runs[newest[job.pk].pk]),
+                    rows.get(job.public_id, {}),
+                    snapshots.get(job.group_id or 0, EMPTY_GROUP),
+                )
+            )
+        except Exception:
+            logger.exception("rows of %s cannot be read", job.public_id)
+            result.append(Unreadable(job))
+    return result
 
 
 def run_view(run: Run) -> RunView:

@@ -21,8 +21,9 @@ from common.faults import reach
 from common.texts import storable
 from jobs.domain.transitions import LOOK_AGAIN, AttemptEnding, Effect, Move, may_clear, next_move
 from jobs.domain.words import AttemptEnd, JobState
-from jobs.reconcile.claims import Claim, claim_due, claim_jobs
-from jobs.reconcile.load import Loaded, load
+from jobs.models import Job
+from jobs.reconcile.claims import Claim, claim_due, claim_jobs, give_back
+from jobs.reconcile.load import Loaded, Unreadable, load
 from jobs.reconcile.writeback import Outcome, write_back
 from jobs.specs import workload_ref, workload_spec
 
@@ -48,13 +49,21 @@ def _work(claim: Claim) -> int:
     for loaded in load(claim.job_ids):
         if timezone.now() > claim.until - LEASE_MARGIN:
             break  # what is left stays due; the next sweep takes it when the lease has run out
+        if isinstance(loaded, Unreadable):
+            _let_rest(claim, loaded.job)
+            continue
         try:
             reconcile_job(claim, loaded, timezone.now())
-        except Exception:  # one poisoned job must not stop the others; its row backs off and says so
+        except Exception:
             logger.exception("reconcile of %s failed", loaded.job.public_id)
-            write_back(claim, loaded, _keep(loaded), _failed(loaded, "internal_error"), timezone.now())
+            _let_rest(claim, loaded.job)
         done += 1
     return done
+
+
+def _let_rest(claim: Claim, job: Job) -> None:
+    """One poisoned job must not stop the others: it backs off and says so."""
+    give_back(claim, job.pk, error="internal_error", due_at=timezone.now() + _backoff(job.sync.failures + 1))
 
 
 def reconcile_job(claim: Claim, loaded: Loaded, now: datetime) -> None:
@@ -160,5 +169,8 @@ def _keep(loaded: Loaded) -> Move:
 
 def _failed(loaded: Loaded, code: str, *, slow: bool = False) -> Outcome:
     failures = loaded.job.sync.failures + 1
-    wait = BACKOFF_MAX if slow else min(BACKOFF_MAX, timedelta(seconds=2 ** min(failures, 6)))
-    return Outcome(error=code, failures=failures, retry_in=wait)
+    return Outcome(error=code, failures=failures, retry_in=BACKOFF_MAX if slow else _backoff(failures))
+
+
+def _backoff(failures: int) -> timedelta:
+    return min(BACKOFF_MAX, timedelta(seconds=2 ** min(failures, 6)))
