@@ -82,6 +82,7 @@ class Group:
     interconnect: str = ""
     sharing: str = "exclusive"
     unit: str = "card"
+    position: int = 0  # in lists; then by name
 
 
 @dataclass(slots=True)

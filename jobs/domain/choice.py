@@ -77,8 +77,11 @@ def _vendor(candidates: Sequence[Candidate], framework: Framework, last_vendor: 
 
 
 def starts_now(candidate: Candidate, shape: Shape) -> bool:
-    """Would the gang start at once? Quota may be borrowed; every pod needs its block on one node."""
-    if candidate.queued_ahead or shape.cards > candidate.cohort_free:
+    """Would the gang start at once? Quota may be borrowed; every pod needs its block on one node.
+
+    Jobs that wait before it do not matter: they wait because they do not fit, and a queue tries the next one.
+    """
+    if shape.cards > candidate.cohort_free:
         return False
     if shape.cards_per_pod == 0:
         return True

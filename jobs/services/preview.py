@@ -10,7 +10,7 @@ from typing import Any
 from accounts.actors import Actor
 from clusters.models import NodeGroup
 from common.errors import FieldProblem
-from jobs.domain.choice import starts_now
+from jobs.domain.choice import Candidate, starts_now
 from jobs.domain.shape import Shape
 from jobs.services.intent import candidates_of, check_place
 from quotas.selectors import QueuePlace
@@ -27,7 +27,7 @@ class Verdict(StrEnum):
 class Obstacle(StrEnum):
     """What a job would wait for."""
 
-    QUEUE = "queue"  # jobs of the team wait for this group already
+    LENT = "lent"  # the own share covers it, others have borrowed it
     QUOTA = "quota"  # fewer cards of the group's quota are idle than it needs
     BLOCKS = "blocks"  # enough cards are free, but not together
 
@@ -68,10 +68,7 @@ def _outlook(place: QueuePlace, group: GroupPlace, shape: Shape) -> Preview:
     candidate = next(c for c in candidates_of(place) if c.slug == group.group.slug)
     obstacle = None
     if not starts_now(candidate, shape):
-        if candidate.queued_ahead:
-            obstacle = Obstacle.QUEUE
-        else:
-            obstacle = Obstacle.QUOTA if shape.cards > candidate.cohort_free else Obstacle.BLOCKS
+        obstacle = _obstacle(candidate, shape)
     return Preview(
         verdict=Verdict.NOW if obstacle is None else Verdict.LATER,
         obstacle=obstacle,
@@ -82,3 +79,9 @@ def _outlook(place: QueuePlace, group: GroupPlace, shape: Shape) -> Preview:
         blocks=tuple(sorted((block for block in candidate.free_blocks if block), reverse=True)),
         borrowed=max(0, shape.cards - candidate.free_nominal),
     )
+
+
+def _obstacle(candidate: Candidate, shape: Shape) -> Obstacle:
+    if shape.cards <= candidate.cohort_free:
+        return Obstacle.BLOCKS
+    return Obstacle.LENT if shape.cards <= candidate.free_nominal else Obstacle.QUOTA

@@ -99,7 +99,7 @@ def header_of(cluster: Cluster) -> World:
 
 def _load(cluster: Cluster) -> World:
     world = header_of(cluster)
-    for row in SandboxObject.objects.filter(cluster=cluster):
+    for row in SandboxObject.objects.filter(cluster=cluster).order_by("id"):
         kind = _KINDS[row.kind]
         kind.objects(world)[row.name] = kind.load(row.data)
     return world

@@ -159,7 +159,7 @@ def group_facts(world: World) -> tuple[NodeGroupFacts, ...]:
         if node.group is not None:
             members[node.group].append(node)
     found = []
-    for name in sorted(members):
+    for name in sorted(members, key=lambda name: (world.groups[name].position, name)):
         group = world.groups[name]
         nodes = members[name]
         found.append(
