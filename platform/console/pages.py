@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.template import loader
+from django.utils.translation import gettext as _
 
 from accounts.selectors import has_teams
 from accounts.web import actor_of_page, signed_in
@@ -22,6 +23,8 @@ def home(request: HttpRequest) -> HttpResponse:
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    if _is_api(request):
+        return _api_error(400, "bad_request", _("This request cannot be understood."))
     return render(request, "400.html", status=400)
 
 
@@ -30,9 +33,23 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    if _is_api(request):
+        return _api_error(404, "not_found", _("There is no such address. The API is described at /api/v1/docs."))
     return render(request, "404.html", status=404)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """Without the request's context: what broke may be the database behind it."""
+    if _is_api(request):
+        return _api_error(500, "server_error", _("Something broke here. Nothing was half saved; try again."))
     return HttpResponse(loader.get_template("500.html").render(), status=500)
+
+
+def _is_api(request: HttpRequest) -> bool:
+    return request.path.startswith("/api/")
+
+
+def _api_error(status: int, code: str, detail: str) -> JsonResponse:
+    """An error outside every API view, in the API's one shape."""
+    kind = "server_error" if status >= 500 else "client_error"
+    return JsonResponse({"type": kind, "errors": [{"code": code, "detail": detail, "attr": None}]}, status=status)
