@@ -25,6 +25,9 @@ def main() -> int:
     except EmbeddedError as error:
         print(error, file=sys.stderr)
         return 1
+    except OSError as error:  # a full disk, a folder that refuses owners: everything has been stopped
+        print(f"Sluice ended: {error}", file=sys.stderr)
+        return 1
     return 0
 
 

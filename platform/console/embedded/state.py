@@ -10,6 +10,7 @@ import base64
 import fcntl
 import json
 import os
+import re
 import secrets
 import shutil
 import tempfile
@@ -27,6 +28,7 @@ SIGN_IN_NAME = "sign-in.txt"
 LOG_LIMIT_BYTES = 10 * 1024 * 1024
 SOCKET_PATH_LIMIT = 100  # sun_path holds 108 bytes on Linux and 104 on macOS, the ending zero included
 LONGEST_SOCKET_NAME = "/.s.PGSQL.5432.lock"
+PLAIN_PATH = re.compile(r"[A-Za-z0-9/._-]+")
 
 
 @dataclass(frozen=True)
@@ -170,10 +172,14 @@ class StateDir:
 
     # --- sockets --------------------------------------------------------------
     def socket_folder(self, user: ServiceUser) -> Path:
-        """A private folder for unix sockets: `run` here, or a new one in /tmp when that path is too long."""
+        """A private folder for unix sockets: `run` here, or a new one in /tmp.
+
+        The path must be short enough for a socket, and plain: it becomes part of addresses, whose readers disagree on
+        blanks, commas, quotes and letters beyond ASCII.
+        """
         run = self.path / "run"
         self.remove_socket_folder()
-        if len(os.fsencode(run)) + len(LONGEST_SOCKET_NAME) <= SOCKET_PATH_LIMIT:
+        if len(f"{run}{LONGEST_SOCKET_NAME}") <= SOCKET_PATH_LIMIT and PLAIN_PATH.fullmatch(str(run)):
             return self.private_folder("run", user)
         folder = Path(tempfile.mkdtemp(prefix="sluice-", dir="/tmp"))  # created 0700, and nobody could guess its name
         user.own(folder)

@@ -120,8 +120,11 @@ def test_sockets_lie_in_the_state_folder_while_the_path_is_short(tmp_path: Path)
     assert mode(folder) == 0o700
 
 
-def test_with_a_long_path_they_lie_in_a_private_folder_that_goes_with_the_next_start(tmp_path: Path) -> None:
-    state = StateDir(tmp_path / ("long" * 30))
+@pytest.mark.parametrize("name", ["long" * 30, "with blank", "任务", "a,b", 'quo"te', "100%"])
+def test_with_a_long_or_unusual_path_they_lie_in_a_private_folder_that_goes_with_the_next_start(
+    tmp_path: Path, name: str
+) -> None:
+    state = StateDir(tmp_path / name)
     first = state.socket_folder(OURSELVES)
     (first / "old.sock").touch()
     assert len(str(first)) < 40
