@@ -138,7 +138,7 @@ def quota_problems() -> list[str]:
     """What the quota table says that is not true, or does not add up (decision 19). Empty = all well."""
     problems: list[str] = []
     truth = true_figures()
-    nodes = _others("node").values()
+    nodes = _others("node")
     for found in quota_groups(level="local"):
         group = found.group.slug
         teams = [row for row in found.rows if row.level == "team"]
@@ -149,7 +149,7 @@ def quota_problems() -> list[str]:
                 problems.append(f"{row.queue} {group}: {said} instead of {figures}")
             problems += _row_problems(row)
             problems += _local_problems(row, [r for r in found.rows if r.queue.startswith(f"{row.queue}/")])
-        mine = [node for node in nodes if node["group"] == group]
+        mine = {name: node for name, node in nodes.items() if node["group"] == group}
         problems += [f"{group}: {text}" for text in _group_problems(teams, mine)]
     return problems
 
@@ -176,8 +176,32 @@ def _local_problems(team: QuotaRow, locals_: list[QuotaRow]) -> Iterable[str]:
             yield f"{team.queue} {team.node_group}: local queues have {figure} {total}"
 
 
-def _group_problems(teams: list[QuotaRow], nodes: list[dict[str, Any]]) -> Iterable[str]:
-    installed = sum(node["cards"] for node in nodes)
+def _cards_on_nodes() -> Counter[str]:
+    """Cards that pods hold on each node, or that were promised to pods which are not there yet."""
+    cards: Counter[str] = Counter()
+    for raw in objects():
+        per_pod = raw.data["spec"]["cards_per_pod"]
+        for pod in raw.pods():
+            if pod["node"] is not None and pod["phase"] in ALIVE:
+                cards[pod["node"]] += per_pod
+        if raw.data["stage"] == "admitted" and raw.data["runs"][-1]["scheduled_ms"] is None:
+            for node in raw.data["runs"][-1]["nodes"]:
+                cards[node] += per_pod
+    return cards
+
+
+def _out_of_order(nodes: dict[str, dict[str, Any]]) -> int:
+    """Cards nobody holds and nobody can have: sick ones, and all of a closed node."""
+    held = _cards_on_nodes()
+    total = 0
+    for name, node in nodes.items():
+        left = max(0, node["cards"] - node["outside"] - held[name])
+        total += left if node["cordoned"] or node["down"] else min(left, node["sick"])
+    return total
+
+
+def _group_problems(teams: list[QuotaRow], nodes: dict[str, dict[str, Any]]) -> Iterable[str]:
+    installed = sum(node["cards"] for node in nodes.values())
     pool = installed - sum(row.nominal for row in teams)
     idle = sum(max(0, row.nominal - row.used - row.reserved) for row in teams)
     excess = sum(max(0, row.used + row.reserved - row.nominal) for row in teams)
@@ -186,5 +210,8 @@ def _group_problems(teams: list[QuotaRow], nodes: list[dict[str, Any]]) -> Itera
         yield f"borrowed {borrowed} of an excess of {excess}"
     if sum(row.lent for row in teams) != borrowed - min(borrowed, pool):
         yield "lent and borrowed differ by more than the pool"
+    down, most = sum(row.down for row in teams), sum(max(0, r.nominal - r.used - r.reserved) - r.lent for r in teams)
+    if down != min(_out_of_order(nodes), most):
+        yield f"{down} cards down instead of {min(_out_of_order(nodes), most)}"
     if pool < 0:
         yield f"{-pool} cards more than installed are given away"
