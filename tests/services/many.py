@@ -23,7 +23,7 @@ _LIVE = "n %% 7 < 4"
 def many_jobs(cast: Cast, count: int, username: str = "eng-vision-1") -> list[str]:
     """``count`` more jobs of one person in all states, each with its rows beside it; ids of all, newest first."""
     template = job_submit(actor=actor_of(cast.users[username]), data={**BODY, "name": "template"}).job
-    first = Job.objects.count()
+    first = Job.objects.count() - 1
     ulid = f"'01' || lpad((n + {first})::text, 24, '0')"
     _multiply(
         template,
