@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from clusters.domain.reasons import ReasonCode
+from common.phrases import close_up
 
 Facts = Mapping[str, Any]
 
@@ -71,7 +72,7 @@ def _quota(facts: _Known) -> str:
 
 def _above(facts: _Known) -> str:
     first = _("Needs %(cards)s cards; the team's own share of %(group)s is %(nominal)s, with %(used)s in use.") % facts
-    return first + " " + _("It starts when others leave enough idle.")
+    return close_up(first + " " + _("It starts when others leave enough idle."))
 
 
 def _preempting(facts: _Known) -> str:
@@ -110,7 +111,7 @@ def _preempted(own: Callable[[], str]) -> Callable[[_Known], str]:
 
     def render(facts: _Known) -> str:
         if facts.get("by_name"):
-            return own() % facts + " " + _("The cards went to %(by_name)s.") % facts
+            return close_up(own() % facts + " " + _("The cards went to %(by_name)s.") % facts)
         return own() % facts
 
     return render

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
 from common.durations import duration_words
+from common.phrases import listed
 from jobs.models import Attempt, Run
 from jobs.selectors import runs_of
 
@@ -124,7 +125,7 @@ def _row(attempt: Attempt, ending: str, clock: _Clock, now: datetime) -> Attempt
     words = [part for run in runs for part in _words(run, now)]
     if ending:
         words.append(ending)
-    label = _("%(title)s: %(parts)s") % {"title": title, "parts": ", ".join(words)}
+    label = _("%(title)s: %(parts)s") % {"title": title, "parts": listed(words)}
     cuts = tuple(clock.at(run.ended_at) for run in runs if run.ended_at and run.end_cause != "succeeded")
     return AttemptRow(title, ending or _runs(len(runs)), label, tuple(spans), cuts)
 

@@ -11,11 +11,13 @@ from pathlib import Path
 
 from django.utils import translation
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from accounts.policy import TABLE, PolicyRole, Scope
 from clusters.contract import INFRASTRUCTURE_FAILURES
 from clusters.domain.reasons import ReasonCode
 from clusters.domain.states import RULES, ObservedState
+from common.phrases import close_up, listed
 from jobs.domain.operations import Cell, Operation, Situation, cell, situations
 from jobs.domain.words import INFRA_RETRY_LIMIT, JobState
 from jobs.labels import EFFECTS, FLAGS, LOSES_WORK, MAKES, OPERATIONS, PLACES, REFUSALS, STATES
@@ -67,15 +69,16 @@ def _states() -> str:
     rows = []
     for number, rule in enumerate(RULES, start=1):
         state = _("as before") if rule.state is ObservedState.UNKNOWN else STATES[JobState(rule.state.value)]
-        flags = [str(FLAGS[flag]) for flag in FLAGS if getattr(rule, flag.value, False)]
-        when = "; ".join(_CONDITION_WORDS[name]() for name in rule.when) or _("anything else")
+        flags = [FLAGS[flag] for flag in FLAGS if getattr(rule, flag.value, False)]
+        between = pgettext("between conditions", "; ")
+        when = between.join(_CONDITION_WORDS[name]() for name in rule.when) or _("anything else")
         code = f"`{rule.code.value}`" if rule.code else _("the failure's own")
-        rows.append([number, when, state, ", ".join(flags), code])
+        rows.append([number, when, state, listed(flags), code])
     rules = _table([_("No."), _("When all of this holds"), _("State"), _("Flag"), _("Reason")], rows)
     reasons = _table(
         [_("Reason"), _("What people read")], [[f"`{code.value}`", reason_text(code.value, {})] for code in ReasonCode]
     )
-    causes = ", ".join(f"`{code.value}`" for code in sorted(INFRASTRUCTURE_FAILURES))
+    causes = listed(f"`{code.value}`" for code in sorted(INFRASTRUCTURE_FAILURES))
     retries = _(
         "Infrastructure causes are %(causes)s: they are retried %(limit)s times by default. Every other cause is the"
         " application's and is retried as often as the job asks for, by default not at all."
@@ -97,12 +100,12 @@ def _states() -> str:
 
 
 def _situation(situation: Situation) -> str:
-    words = [str(STATES[situation.state])]
+    words: list[object] = [STATES[situation.state]]
     if situation.held:
         words.append(_("held"))
     if situation.cancelling:
         words.append(_("being cancelled"))
-    return ", ".join(words)
+    return listed(words)
 
 
 def _outcome(found: Cell) -> str:
@@ -110,7 +113,7 @@ def _outcome(found: Cell) -> str:
         return _("Refused (`%(code)s`): %(why)s") % {"code": found.refusal.value, "why": REFUSALS[found.refusal]}
     assert found.effect is not None
     parts = [str(EFFECTS[found.effect]), str(PLACES[found.place]), str(LOSES_WORK) if found.loses_work else ""]
-    return " ".join(part for part in parts if part)
+    return close_up(" ".join(part for part in parts if part))
 
 
 def _operations() -> str:

@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from accounts.actors import Actor
 from accounts.models import Team
 from clusters.selectors import Freshness, freshness
+from common.phrases import listed
 
 ENGINEER, LEAD, ADMIN = "engineer", "lead", "admin"
 
@@ -68,7 +69,7 @@ def _navigation(request: HttpRequest) -> Navigation | None:
     console, team = _here(request, actor, led)
     return Navigation(
         console=console,
-        team=team.name if team else (", ".join(t.name for t in teams) or None if console == ENGINEER else None),
+        team=team.name if team else (listed(t.name for t in teams) or None if console == ENGINEER else None),
         consoles=_consoles(actor, teams, led, console, team),
         items=_items(request, console, team),
         clusters=freshness(),
@@ -91,7 +92,7 @@ def _here(request: HttpRequest, actor: Actor, led: list[Team]) -> tuple[str, Tea
 def _consoles(actor: Actor, teams: list[Team], led: list[Team], console: str, team: Team | None) -> list[ConsoleLink]:
     links = []
     if teams:
-        names = ", ".join(t.name for t in teams)
+        names = listed(t.name for t in teams)
         links.append(ConsoleLink(ENGINEER, _("Engineer"), names, reverse("jobs:list"), console == ENGINEER))
     for each in led:
         here = console == LEAD and team is not None and each.pk == team.pk

@@ -17,6 +17,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext, pgettext
 
+from common import phrases
 from common.durations import duration_words
 
 register = template.Library()
@@ -67,6 +68,15 @@ def amount(count: int, unit: str) -> str:
 def figures(row: object, names: str) -> list[int]:
     """Several figures of a row, by their names, for cells that look alike."""
     return [getattr(row, name) for name in names.split()]
+
+
+# --- sentences side by side -------------------------------------------------------
+
+
+@register.filter(is_safe=True)
+def close_up(text: str) -> str:
+    """For `{% filter close_up %}` around several sentences: no blanks between them where the language sets none."""
+    return phrases.close_up(text)
 
 
 # --- points in time ---------------------------------------------------------------
