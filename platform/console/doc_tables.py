@@ -24,6 +24,8 @@ from jobs.labels import EFFECTS, FLAGS, LOSES_WORK, MAKES, OPERATIONS, PLACES, R
 from jobs.reasons import reason_text
 
 LANGUAGES = {"en": "", "zh-hans": ".zh-CN"}
+TWINS = {"en": ("简体中文", ".zh-CN"), "zh-hans": ("English", "")}
+"""The other language of a page, in its own words, and the ending of its file."""
 
 
 def write(folder: Path) -> None:
@@ -42,7 +44,9 @@ def pages(folder: Path) -> Iterable[tuple[Path, str]]:
     for language, suffix in LANGUAGES.items():
         with translation.override(language):
             for name, make in makers.items():
-                yield folder / f"{name}{suffix}.md", make()
+                other, other_suffix = TWINS[language]
+                title, rest = make().split("\n", 1)
+                yield folder / f"{name}{suffix}.md", f"{title}\n\n[{other}]({name}{other_suffix}.md)\n{rest}"
 
 
 def _table(head: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
