@@ -54,9 +54,10 @@ def tokens(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         form = TokenForm(request.POST)
         if form.is_valid():
+            days = form.cleaned_data["days"]
             try:
                 token, text = services.token_create(
-                    actor=actor, name=form.cleaned_data["name"], days=form.cleaned_data["days"] or services.TOKEN_DAYS
+                    actor=actor, name=form.cleaned_data["name"], days=services.TOKEN_DAYS if days is None else days
                 )
                 form, made = TokenForm(), {"token": token, "text": text}
             except DomainError as error:

@@ -148,6 +148,11 @@ class JobForm(ServiceForm):
     def has_problems_in_the_fold(self) -> bool:
         return any(name not in self.FACTS for name in self.errors if name != "__all__")
 
+    def renew_token(self) -> None:
+        """Make the form a new one to the service, when its token already made another job."""
+        self.data = self.data.copy()
+        self.data["token"] = new_ulid()
+
     def job_data(self) -> dict[str, Any]:
         """What the service takes, in its own names. Raises InvalidInput for an environment that cannot be read."""
         typed = self.cleaned_data

@@ -57,6 +57,8 @@ def submit(request: HttpRequest) -> HttpResponse:
             done = job_submit(actor=actor, data=form.job_data(), idempotency_key=form.cleaned_data["token"] or None)
         except DomainError as error:
             form.add_problems(error, JobForm.ATTRS)
+            if error.code == "key_reused":
+                form.renew_token()
         else:
             if not done.created:
                 messages.info(request, _("This form was sent before; here is the job it made."))
