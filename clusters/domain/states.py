@@ -251,9 +251,7 @@ def explain(code: ReasonCode | None, look: Look) -> Reason:
     if code is None:
         if facts.outcome is Outcome.FAILED:
             return _failure_reason(facts)
-        problem = _image_problem(look)
-        code = ReasonCode(problem.value) if problem is not None else ReasonCode.UNKNOWN_FAILURE
-        return Reason(code, values)
+        return Reason(_failure_code(_image_problem(look) or FailureCode.UNKNOWN), values)
     if wait is not None and not look.admitted:
         known = {"asked": wait.asked, "more": wait.more, "maximum": wait.maximum, "nominal": wait.nominal}
         values |= {key: value for key, value in known.items() if value is not None}
@@ -278,18 +276,18 @@ def explain(code: ReasonCode | None, look: Look) -> Reason:
     return Reason(code, values)
 
 
-_FAILURE_REASONS = {FailureCode.UNKNOWN: ReasonCode.UNKNOWN_FAILURE}
+def _failure_code(code: FailureCode) -> ReasonCode:
+    return ReasonCode.UNKNOWN_FAILURE if code is FailureCode.UNKNOWN else ReasonCode(code.value)
 
 
 def _failure_reason(facts: WorkloadFacts) -> Reason:
     failure = facts.failure
     if failure is None:
         return Reason(ReasonCode.UNKNOWN_FAILURE)
-    code = _FAILURE_REASONS.get(failure.code) or ReasonCode(failure.code.value)
     values: dict[str, FactValue] = {"pods": facts.wanted_pods}
     for key, value in (("rank", failure.rank), ("exit_code", failure.exit_code), ("node", failure.node)):
         if value is not None:
             values[key] = value
     if failure.raw:
         values["raw"] = failure.raw
-    return Reason(code, values)
+    return Reason(_failure_code(failure.code), values)

@@ -279,6 +279,13 @@ def test_every_cause_of_failure_has_a_reason(code: FailureCode) -> None:
     assert (reason.facts["rank"], reason.facts["exit_code"], reason.facts["node"]) == (0, 1, "node-1")
 
 
+@pytest.mark.parametrize("problem", list(FailureCode))
+def test_every_cause_of_an_image_problem_has_a_reason(problem: FailureCode) -> None:
+    derived = derive(unpullable(problem), EMPTY_GROUP, LOOKED)
+    expected = C.UNKNOWN_FAILURE if problem is FailureCode.UNKNOWN else C(problem.value)
+    assert (derived.state, derived.reason.code) == (CREATING, expected)
+
+
 @pytest.mark.parametrize("code", list(WaitCode))
 def test_every_word_of_the_gate_keeps_the_job_queued(code: WaitCode) -> None:
     assert derive(queued(code), EMPTY_GROUP, LOOKED).state is Q
