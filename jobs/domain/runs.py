@@ -47,7 +47,7 @@ def advance_runs(runs: Sequence[RunView], facts: WorkloadFacts, now: datetime) -
             result.append(_opened(result, facts))
         result[-1] = _filled(result[-1], facts)
     elif result and result[-1].open:  # held while it waited: that wait ends here
-        result[-1] = replace(result[-1], ended_at=max(now, result[-1].queued_at), end_cause="held")
+        result[-1] = replace(result[-1], ended_at=_not_too_early(now, result[-1]), end_cause="held")
     _note_release(result, facts)
     return tuple(result)
 
@@ -55,6 +55,11 @@ def advance_runs(runs: Sequence[RunView], facts: WorkloadFacts, now: datetime) -
 def _admitted_now(facts: WorkloadFacts) -> bool:
     """The newest admission lasts: it is not the one that the newest eviction took."""
     return facts.admitted_at is not None and (facts.evicted_at is None or facts.admitted_at > facts.evicted_at)
+
+
+def _not_too_early(end: datetime, run: RunView) -> datetime:
+    """No run ends before it began, whatever two clocks say."""
+    return max(end, run.admitted_at or run.queued_at)
 
 
 def _opened(runs: Sequence[RunView], facts: WorkloadFacts) -> RunView:
@@ -105,7 +110,7 @@ def _close_evicted(runs: list[RunView], facts: WorkloadFacts) -> None:
         cause = facts.eviction_cause.value if is_newest and facts.eviction_cause else "evicted"
         runs[-1] = replace(
             run,
-            ended_at=max(latest, run.admitted_at or run.queued_at),
+            ended_at=_not_too_early(latest, run),
             end_cause=cause,
             times_are_bounds=run.times_are_bounds or not was_seen or not is_newest or run.admitted_at is None,
             was_evicted=True,
@@ -121,7 +126,7 @@ def _close_ended(runs: list[RunView], facts: WorkloadFacts, now: datetime) -> No
     if not runs or not runs[-1].open:
         runs.append(_opened(runs, facts))
     run = _filled(runs[-1], facts)
-    ended = max(facts.ended_at or now, run.admitted_at or run.queued_at)
+    ended = _not_too_early(facts.ended_at or now, run)
     outcome = facts.outcome.value if facts.outcome else ""
     runs[-1] = replace(run, ended_at=ended, end_cause=outcome)
 
