@@ -1,0 +1,139 @@
+"""Whatever a cluster reports and whatever people ask: one state, one reason, one next move."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clusters.contract import Outcome, WorkloadFacts
+from clusters.domain.states import RULES, GroupSnapshot, ObservedState, derive
+from clusters.facts_codec import facts_from_json, facts_to_json
+from clusters.sync import held_cards
+from jobs.domain.operations import Operation, Situation, cell
+from jobs.domain.transitions import Effect, JobView, Move, Sight, next_move
+from jobs.domain.words import TERMINAL_STATES, Desired, JobState
+from jobs.reasons import reason_text
+from tests.builders import DAY
+from tests.properties.strategies import facts, groups, sights, views
+
+after_everything = st.integers(0, 7_200).map(lambda seconds: DAY + timedelta(days=1, seconds=seconds))
+
+
+@given(facts)
+def test_facts_survive_the_way_through_the_database(found: WorkloadFacts) -> None:
+    assert facts_from_json(json.loads(json.dumps(facts_to_json(found)))) == found
+
+
+@given(facts, groups, after_everything)
+def test_every_combination_of_facts_has_exactly_one_state_and_a_sentence(
+    found: WorkloadFacts, group: GroupSnapshot, now: datetime
+) -> None:
+    derived = derive(found, group, now)
+    assert derive(found, group, now) == derived
+    assert derived.row in {rule.name for rule in RULES}
+    assert reason_text(derived.reason.code.value, derived.reason.facts)
+    json.dumps(dict(derived.reason.facts))
+    assert derived.stopping == found.ending
+
+
+@given(facts, groups, after_everything)
+def test_only_an_outcome_ends_and_only_running_pods_or_their_end_run(
+    found: WorkloadFacts, group: GroupSnapshot, now: datetime
+) -> None:
+    state = derive(found, group, now).state
+    ended = {ObservedState.SUCCEEDED: Outcome.SUCCEEDED, ObservedState.FAILED: Outcome.FAILED}
+    if state in ended:
+        assert found.outcome is ended[state]
+    if state is ObservedState.RUNNING:
+        assert found.admitted_at is not None and found.active and not found.unknown
+    if found.admitted_at is None and found.outcome is None:
+        assert state in {ObservedState.QUEUED, ObservedState.UNKNOWN}
+
+
+@given(facts)
+def test_held_cards_are_never_counted_twice(found: WorkloadFacts) -> None:
+    running, held, ending = held_cards(found)
+    assert min(running, held, ending) >= 0
+    assert not (held and ending)
+    if found.outcome is not None or found.admitted_at is found.reserved_at is None:
+        assert (running, held) == (0, 0)
+
+
+@given(views, sights, groups, after_everything)
+def test_every_combination_of_intent_and_sight_has_a_next_move(
+    job: JobView, sight: Sight, group: GroupSnapshot, now: datetime
+) -> None:
+    move = next_move(job, sight, group, now)
+    assert next_move(job, sight, group, now) == move
+    assert reason_text(move.reason.code.value, move.reason.facts)
+    assert len(move.effects) <= 1
+    assert move.due_in is None or move.due_in >= timedelta(0)
+    if move.effects or move.stop_cause:
+        assert move.due_in is not None  # a call that was lost, or a step that died, is made good
+    if move.next_attempt:
+        assert move.state is JobState.RETRYING and move.ending is not None
+    if job.state not in TERMINAL_STATES:
+        assert (move.state in TERMINAL_STATES) == (move.ending is not None and not move.next_attempt)
+
+
+@given(views, sights, groups, after_everything)
+def test_what_has_ended_stays_ended_within_its_attempt(
+    job: JobView, sight: Sight, group: GroupSnapshot, now: datetime
+) -> None:
+    ended = replace(job, state=JobState.FAILED, attempt=replace(job.attempt, ended=True))
+    move = next_move(ended, sight, group, now)
+    assert (move.state, move.reason) == (JobState.FAILED, ended.reason)
+    assert move.ending is None and not move.next_attempt
+    assert set(move.effects) <= {Effect.STOP}
+
+
+@given(views, sights, groups, after_everything)
+def test_nothing_is_started_against_the_wish_of_people(
+    job: JobView, sight: Sight, group: GroupSnapshot, now: datetime
+) -> None:
+    move = next_move(job, sight, group, now)
+    if job.desired is Desired.CANCEL:
+        assert not move.next_attempt
+        assert set(move.effects) <= {Effect.STOP}
+    if job.held:
+        assert not {Effect.SUBMIT, Effect.RELEASE} & set(move.effects)
+    elif move.state not in TERMINAL_STATES:
+        assert not move.held and Effect.HOLD not in move.effects
+
+
+@given(views, sights, groups, after_everything)
+def test_deciding_again_after_a_step_shows_people_the_same(
+    job: JobView, sight: Sight, group: GroupSnapshot, now: datetime
+) -> None:
+    move = next_move(job, sight, group, now)
+    if move.next_attempt or sight.gone:
+        return  # the next step looks at another object, or at none
+    again = next_move(applied(job, move, now), sight, group, now)
+    assert (again.state, again.reason.code) == (move.state, move.reason.code)
+    assert (again.ending, again.next_attempt, again.stop_cause) == (None, False, None)
+    if Effect.SUBMIT in move.effects or Effect.STOP in move.effects:
+        assert not set(again.effects) & {Effect.SUBMIT} and (again.effects == () or job.attempt.ended)
+
+
+def applied(job: JobView, move: Move, now: datetime) -> JobView:
+    """The view after a move was carried out and written back."""
+    attempt = replace(
+        job.attempt,
+        submitted_at=now if Effect.SUBMIT in move.effects else job.attempt.submitted_at,
+        stop_asked_at=now if Effect.STOP in move.effects else job.attempt.stop_asked_at,
+        stop_cause=job.attempt.stop_cause or move.stop_cause or "",
+        ended=job.attempt.ended or move.ending is not None,
+    )
+    return replace(job, state=move.state, reason=move.reason, is_stopping=move.stopping, attempt=attempt)
+
+
+@given(st.sampled_from(Operation), st.sampled_from(JobState), st.booleans(), st.booleans())
+def test_every_operation_has_an_answer_in_every_situation(
+    operation: Operation, state: JobState, held: bool, cancelling: bool
+) -> None:
+    found = cell(operation, Situation(state, held, cancelling))
+    assert (found.effect is None) != (found.refusal is None)
