@@ -20,10 +20,14 @@ from clusters.simulation.commands import SetNodes
 from clusters.simulation.engine import Engine
 from clusters.simulation.world import World
 from clusters.sync import cluster_sync
+from console.demo.arrivals import tick
+from console.demo.history import fill_gap, make_history
 from console.demo.layout import GROUPS, PEOPLE, SEED, SHARES, TEAMS, nodes
+from jobs.reconcile.loop import sweep
 from quotas.services import quotas_apply, shares_set, team_queue_create
 
 CLUSTER_SLUG = "sandbox"
+SWEEPS_AFTER_GAP = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,27 +40,44 @@ class SignIn:
 
 
 def ensure_instance(*, demo: bool, state_dir: Path) -> list[SignIn]:
-    """Bring the installation to its first state; returns the people made by this call, perhaps none."""
+    """Bring the installation to its first state, or up to date after a pause.
+
+    Returns the people made by this call, perhaps none. With the demo the stage is set when this returns.
+    """
     cluster = ensure_sandbox()
+    came = fill_gap(cluster) if demo else 0  # before anything else lets the sandbox run to now
+    if cluster.synced_at is None:
+        cluster_sync(cluster)
     with transaction.atomic():
         made = _ensure_people(demo)
         write_sign_in(state_dir / "sign-in.txt", made)
     if demo:
         _ensure_shares(cluster)
+        make_history(cluster)
     cluster_sync(cluster)
+    if demo:
+        _settle(cluster, came)
     return made
 
 
 def ensure_sandbox() -> Cluster:
-    """The embedded sandbox cluster with its nodes, looked at once."""
+    """The embedded sandbox cluster with its nodes; it is made once and not looked at here."""
     cluster, _made = Cluster.objects.get_or_create(
         slug=CLUSTER_SLUG, defaults={"name": "Sandbox", "kind": "sandbox", "is_default": True}
     )
     engine = Engine(World(now_ms=driver.now_ms(), seed=SEED))
     engine.apply(SetNodes(engine.now_ms, nodes(), GROUPS))
     driver.create_world(cluster, engine.world)
-    cluster_sync(cluster)
     return cluster
+
+
+def _settle(cluster: Cluster, came: int) -> None:
+    """After a gap the rows of what was there before catch up; then the director has a look."""
+    for _ in range(SWEEPS_AFTER_GAP if came else 0):
+        if not sweep():
+            break
+        cluster_sync(cluster)
+    tick(cluster)
 
 
 def _ensure_people(demo: bool) -> list[SignIn]:

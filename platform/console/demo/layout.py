@@ -8,6 +8,7 @@ from clusters.simulation.commands import NodeDef
 from clusters.simulation.world import Group
 
 SEED = 20_261
+HISTORY_DAYS = 14
 TEAMS = {"vision": "Vision", "language": "Language", "robotics": "Robotics"}
 SHARES = {"vision": 4_000, "language": 4_000, "robotics": 2_000}
 """Basis points of every node group (decision 53)."""
@@ -31,13 +32,17 @@ PEOPLE = (
     Person("eng-robotics-1", "Emma Larsen", "robotics"),
 )
 
+H100 = "h100"
+A100 = "a100"
+ASCEND = "ascend-910b"
+SLICES = "a100-slices"
 GROUPS = (
-    Group("h100", "H100 NVLink", "nvidia", "H100", "NVLink"),
-    Group("a100", "A100 PCIe", "nvidia", "A100", "PCIe"),
-    Group("ascend-910b", "Ascend 910B", "ascend", "Ascend 910B", "HCCS"),
-    Group("a100-slices", "A100 slices", "nvidia", "A100 1g.10gb", "", sharing="mig", unit="slice"),
+    Group(H100, "H100 NVLink", "nvidia", "H100", "NVLink", position=0),
+    Group(A100, "A100 PCIe", "nvidia", "A100", "PCIe", position=1),
+    Group(ASCEND, "Ascend 910B", "ascend", "Ascend 910B", "HCCS", position=2),
+    Group(SLICES, "A100 slices", "nvidia", "A100 1g.10gb", "", sharing="mig", unit="slice", position=3),
 )
-_COUNTS = {"h100": (4, 8), "a100": (4, 8), "ascend-910b": (2, 8), "a100-slices": (2, 56)}
+_COUNTS = {H100: (4, 8), A100: (4, 8), ASCEND: (2, 8), SLICES: (2, 56)}
 """Nodes and units per node; a slice node has eight cards cut into seven."""
 
 
