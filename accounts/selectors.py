@@ -57,6 +57,16 @@ def membership_get(*, viewer: Actor, pk: int) -> Membership:
     return found
 
 
+def membership_named(*, viewer: Actor, team: str, username: str) -> Membership:
+    """The membership of a person in a team, by their names. Raises NotAllowed, NotFound."""
+    require(viewer, Action.PEOPLE_MANAGE)
+    rows = Membership.objects.select_related("user", "team").filter(team__slug=team, user__username=username)
+    found = rows.first() if "\x00" not in username else None  # an address may hold what no column takes
+    if found is None:
+        raise NotFound("not_found", _("There is no such membership."))
+    return found
+
+
 def tokens_of(actor: Actor) -> list[ApiToken]:
     """The actor's tokens that still work, newest first."""
     return list(ApiToken.objects.filter(user=actor.user, expiry__gt=timezone.now()).order_by("-created"))

@@ -1,4 +1,4 @@
-"""`/api/v1/`: me, tokens, teams, people."""
+"""`/api/v1/`: me, tokens, teams, members, people."""
 
 from __future__ import annotations
 
@@ -11,5 +11,6 @@ urlpatterns = [
     path("tokens", views.TokensView.as_view(), name="tokens"),
     path("tokens/<str:public_id>", views.TokenView.as_view(), name="token"),
     path("teams", views.TeamsView.as_view(), name="teams"),
+    path("teams/<slug:team>/members/<str:username>", views.MemberView.as_view(), name="member"),
     path("people", views.PeopleView.as_view(), name="people"),
 ]

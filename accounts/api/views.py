@@ -16,6 +16,7 @@ from accounts import services
 from accounts.api.base import actor_of_request
 from accounts.models import ApiToken, Membership, Role, Team, User
 from accounts.policy import Action, require
+from accounts.selectors import membership_named
 from common.api import errors, object_body
 from common.errors import FieldProblem, InvalidInput
 
@@ -172,6 +173,16 @@ class TeamsView(APIView):
         """Add a team."""
         team = services.team_create(actor=actor_of_request(request), name=_text(object_body(request), "name") or "")
         return Response({"slug": team.slug, "name": team.name}, status=201)
+
+
+class MemberView(APIView):
+    @extend_schema(operation_id="members_remove", responses={204: None, **errors(401, 403, 404)}, tags=["people"])
+    def delete(self, request: Request, team: str, username: str) -> Response:
+        """Take a person out of a team; their jobs stay."""
+        actor = actor_of_request(request)
+        found = membership_named(viewer=actor, team=team, username=username)
+        services.membership_remove(actor=actor, user=found.user, team=found.team)
+        return Response(status=204)
 
 
 class PeopleView(APIView):
