@@ -6,12 +6,14 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.template import loader
 from django.utils.translation import gettext as _
+from django.views.decorators.http import require_safe
 
 from accounts.selectors import has_teams
 from accounts.web import actor_of_page, signed_in
 
 
 @signed_in
+@require_safe
 def home(request: HttpRequest) -> HttpResponse:
     """The console that fits the person; a page of its own for somebody who is in no team yet."""
     actor = actor_of_page(request)
