@@ -150,8 +150,7 @@ class JobForm(ServiceForm):
 
     def renew_token(self) -> None:
         """Make the form a new one to the service, when its token already made another job."""
-        self.data = self.data.copy()
-        self.data["token"] = new_ulid()
+        self.data = {**{name: self.data.get(name, "") for name in self.data}, "token": new_ulid()}
 
     def job_data(self) -> dict[str, Any]:
         """What the service takes, in its own names. Raises InvalidInput for an environment that cannot be read."""
