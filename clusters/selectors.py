@@ -36,7 +36,7 @@ def freshness() -> list[Freshness]:
 
 @dataclass(frozen=True, slots=True)
 class NodeView:
-    """One node for people: cards by what they do. The five figures add up to ``installed``."""
+    """One node for people: used, reserved, ending, outside, free and out add up to ``installed``."""
 
     name: str
     group_slug: str
