@@ -58,13 +58,15 @@ class ClaimLost(Exception):
 
 def write_back(claim: Claim, loaded: Loaded, move: Move, outcome: Outcome, now: datetime) -> bool:
     """Record a step. False if the claim was lost, and then nothing is recorded."""
-    reach("writeback.commit.before")
+    reach("writeback.before")
     try:
         with transaction.atomic():
             _release_claim(claim, loaded, move, outcome, now)
             _write_attempt(loaded, move, outcome, now)
+            _write_older(loaded, now)
             _write_runs(loaded, move, now)
             _write_job(loaded, move, now)
+            reach("writeback.commit.before")
     except ClaimLost:
         return False
     reach("writeback.commit.after")
@@ -135,6 +137,17 @@ def _write_attempt(loaded: Loaded, move: Move, outcome: Outcome, now: datetime) 
         }
     if changes:
         Attempt.objects.filter(pk=attempt.pk).update(**changes)
+
+
+def _write_older(loaded: Loaded, now: datetime) -> None:
+    """That the object of an earlier attempt is gone, and its pods with it."""
+    for attempt in loaded.older:
+        row = loaded.rows.get(attempt.number)
+        if attempt.released_at is not None or (row is not None and not row.gone):
+            continue
+        Attempt.objects.filter(pk=attempt.pk).update(released_at=now)
+        released_at = (row.facts.released_at if row is not None else None) or now
+        Run.objects.filter(attempt=attempt, ended_at__isnull=False, released_at=None).update(released_at=released_at)
 
 
 # --------------------------------------------------------------------------- runs
@@ -255,6 +268,7 @@ def _next_attempt(loaded: Loaded, now: datetime) -> None:
     """Our own retry: a new attempt at the tail of its priority (decision 3)."""
     job = loaded.job
     number = loaded.attempt.number + 1
+    held = Job.objects.values_list("held", flat=True).get(pk=job.pk)  # a wish may have come in since the claim
     attempt_create(job, number, now, retries_from=loaded.attempt.retries_from)
     demand_put(
         job_ulid=job.public_id,
@@ -263,5 +277,5 @@ def _next_attempt(loaded: Loaded, now: datetime) -> None:
         owner_id=job.owner_id,
         cards=job.cards,
         attempt_no=number,
-        held=job.held,
+        held=held,
     )

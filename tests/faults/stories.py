@@ -1,0 +1,109 @@
+"""The stories that are played with a death at every point: submit, hold, cancel, finish, retry, restart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from clusters.simulation.commands import Command, EvictPod
+from jobs.domain.operations import Operation
+from tests.faults.rehearsal import Rehearsal, Step
+from tests.stage import BODY
+
+HOLD, RESUME, CANCEL, RESTART = Operation.HOLD, Operation.RESUME, Operation.CANCEL, Operation.RESTART
+
+
+@dataclass(frozen=True)
+class Story:
+    """What leads up to it, and the steps in which a process dies."""
+
+    name: str
+    prologue: tuple[Step, ...]
+    steps: tuple[Step, ...]
+    command: str
+
+    @property
+    def body(self) -> dict[str, Any]:
+        return {**BODY, "cards": 2, "command": self.command}
+
+
+def submits(*ends: str) -> Step:
+    return Step("submit", lambda stage: stage.submit(*ends))
+
+
+def asks(operation: Operation, state: str) -> Step:
+    """A person who sees the job in this state asks for something."""
+    return Step(operation.value, lambda stage: stage.operate(operation, state))
+
+
+def rings() -> Step:
+    return Step("hint", Rehearsal.hint)
+
+
+def waits(*seconds: float) -> tuple[Step, ...]:
+    """One pass of all workers after each of so many seconds."""
+
+    def one(length: float) -> Step:
+        return Step(f"pass after {length} s", lambda stage: stage.one_pass(length))
+
+    return tuple(one(length) for length in seconds)
+
+
+def loses_a_pod() -> Step:
+    def make(at_ms: int, name: str) -> Command:
+        return EvictPod(at_ms, name, 0)
+
+    return Step("a pod is taken away", lambda stage: stage.send(make))
+
+
+RUNNING = (rings(), *waits(1, 20))
+"""From the submit until it runs; the deaths on the way are those of the first story."""
+
+STORIES = (
+    Story(
+        "submit, run, finish",
+        prologue=(),
+        steps=(submits("succeeded"), rings(), *waits(1, 20, 15, 1, 5)),
+        command="sleep 15; exit 0",
+    ),
+    Story(
+        "hold while it runs, resume, finish",
+        prologue=(submits("succeeded"), *RUNNING),
+        steps=(
+            asks(HOLD, "running"), rings(), *waits(1, 9),
+            asks(RESUME, "queued"), rings(), *waits(1, 20, 20, 110, 5),
+        ),
+        command="sleep 100; exit 0",
+    ),
+    Story(
+        "cancel while it waits",
+        prologue=(),
+        steps=(submits("cancelled"), asks(CANCEL, "queued"), rings(), *waits(1, 5)),
+        command="sleep 600",
+    ),
+    Story(
+        "cancel while it runs",
+        prologue=(submits("cancelled"), *RUNNING),
+        steps=(asks(CANCEL, "running"), rings(), *waits(1, 8)),
+        command="sleep 600",
+    ),
+    Story(
+        "hold while it waits, cancel",
+        prologue=(submits("cancelled"),),
+        steps=(rings(), asks(HOLD, "queued"), *waits(1), asks(CANCEL, "queued"), *waits(1, 5)),
+        command="sleep 600",
+    ),
+    Story(
+        "lose a pod, retry, cancel",
+        prologue=(submits("cancelled", "failed"), *RUNNING, loses_a_pod()),
+        steps=(*waits(1, 2, 20), asks(CANCEL, "running"), *waits(1, 8)),
+        command="sleep 600",
+    ),
+    Story(
+        "fail, restart, fail again",
+        prologue=(submits("failed"), *RUNNING, *waits(6)),
+        steps=(asks(RESTART, "failed"), rings(), *waits(1, 20, 5)),
+        command="sleep 2; exit 3",
+    ),
+)  # fmt: skip
+"""A cancel that comes when the job has failed and nobody has seen it yet leaves it failed."""
