@@ -99,6 +99,12 @@ def evicted(when: datetime, cause: EvictionCause = EvictionCause.HIGHER_PRIORITY
     return admitted(ADMITTED, **{**values, **more})
 
 
+def deleted(when: datetime, **more: Any) -> WorkloadFacts:
+    """Ran from 10:05 until its object was deleted; its quota is free since ``when``, its pod still ends."""
+    values = {"phases": [PodPhase.ENDING], "evicted_at": when, "ending": True}
+    return running(**{**values, **more})
+
+
 def succeeded(when: datetime = ENDED, **more: Any) -> WorkloadFacts:
     """Ran from 10:05 and ended well."""
     values = {"phases": [PodPhase.SUCCEEDED], "outcome": Outcome.SUCCEEDED, "ended_at": when, "released_at": when}

@@ -10,7 +10,7 @@ import pytest
 
 from clusters.contract import EvictionCause, Outcome, PodPhase, WorkloadFacts
 from jobs.domain.runs import RunView, advance_runs, close_unseen, held_seconds
-from tests.builders import ADMITTED, CREATED, MINUTE, admitted, at, evicted, failed, queued, running, succeeded
+from tests.builders import ADMITTED, CREATED, MINUTE, admitted, at, deleted, evicted, failed, queued, running, succeeded
 
 Look = tuple[datetime, WorkloadFacts]
 
@@ -237,6 +237,13 @@ def test_a_run_holds_what_was_admitted(cards: int) -> None:
     assert run.cards == cards
 
 
+def test_a_run_whose_object_is_being_deleted_stays_open_until_it_is_gone() -> None:
+    runs = seen([(at(10, 6), running()), (at(10, 21), deleted(at(10, 20)))])
+    assert [(run.admitted_at, run.ended_at) for run in runs] == [(ADMITTED, None)]
+    (run,) = close_unseen(runs, at(10, 22), "cancelled", freed_at=at(10, 20))
+    assert (run.ended_at, run.released_at) == (at(10, 20), at(10, 22))
+
+
 def test_an_object_that_vanished_closes_its_run_with_a_bound() -> None:
     runs = seen([(at(10, 6), running())])
     (run,) = close_unseen(runs, at(10, 40), "lost")
@@ -248,6 +255,28 @@ def test_an_object_that_vanished_closes_its_run_with_a_bound() -> None:
     )
     assert close_unseen((run,), at(11), "lost") == (run,)
     assert close_unseen((), at(11), "lost") == ()
+
+
+def test_a_vanished_object_whose_quota_was_seen_to_be_free_ends_exactly_then() -> None:
+    runs = seen([(at(10, 6), running())])
+    (run,) = close_unseen(runs, at(10, 40), "cancelled", freed_at=at(10, 38))
+    assert (run.ended_at, run.released_at, run.times_are_bounds) == (at(10, 38), at(10, 40), False)
+
+
+@pytest.mark.parametrize("freed_at", [at(10, 4), at(10, 41)], ids=["before it was admitted", "after it was gone"])
+def test_a_time_that_cannot_be_that_of_this_run_is_not_taken_for_it(freed_at: datetime) -> None:
+    (run,) = close_unseen(seen([(at(10, 6), running())]), at(10, 40), "cancelled", freed_at=freed_at)
+    assert (run.ended_at, run.times_are_bounds) == (at(10, 40), True)
+
+
+def test_a_run_that_was_never_admitted_has_no_quota_to_free() -> None:
+    (run,) = close_unseen(seen([(at(10, 1), queued())]), at(10, 40), "cancelled", freed_at=at(10, 38))
+    assert (run.ended_at, run.times_are_bounds) == (at(10, 40), True)
+
+
+def test_a_run_never_begins_before_the_one_before_it_ended_whatever_two_clocks_say() -> None:
+    looks = [(at(10, 1), queued()), (at(10, 30), queued(active=False)), (at(10, 31), queued(queued_at=at(10, 29)))]
+    assert [run.queued_at for run in seen(looks)] == [CREATED, at(10, 30)]
 
 
 def test_a_vanished_object_never_ends_before_it_was_admitted() -> None:

@@ -14,6 +14,7 @@ from tests.builders import (
     admitted,
     at,
     attempt_view,
+    deleted,
     evicted,
     failed,
     job_view,
@@ -176,6 +177,16 @@ def test_the_last_word_of_an_object_that_vanished_counts(facts: WorkloadFacts, s
     step = move(job_view(), sees(facts, gone=True))
     assert step.state is state
     assert step.ending is not None and step.ending.at == facts.ended_at
+
+
+@pytest.mark.parametrize("state", [JobState.CREATING, JobState.RUNNING])
+def test_an_object_that_is_being_deleted_is_shown_as_it_was_and_stopping(state: JobState) -> None:
+    by_somebody = move(job_view(state), sees(deleted(at(10, 39))))
+    assert (by_somebody.state, by_somebody.stopping, by_somebody.effects) == (state, True, ())
+    told = job_view(state, attempt=attempt_view(stop_asked_at=at(10, 39, 50)), **CANCELLED)
+    by_us = move(told, sees(deleted(at(10, 39, 51)), looked=at(10, 39, 55)))
+    assert (by_us.state, by_us.stopping, by_us.effects) == (state, True, ())
+    assert by_us.reason.code is ReasonCode.CANCELLING
 
 
 def test_absence_in_an_older_look_proves_nothing() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from clusters.contract import EvictionCause, PodPhase, WaitCode, WorkloadFacts
 from clusters.sync import held_cards
-from tests.builders import ADMITTED, admitted, at, evicted, failed, queued, running, succeeded
+from tests.builders import ADMITTED, admitted, at, deleted, evicted, failed, queued, running, succeeded
 
 WAITING, PULLING, RUNNING = PodPhase.WAITING, PodPhase.PULLING, PodPhase.RUNNING
 SUCCEEDED, FAILED, ENDING = PodPhase.SUCCEEDED, PodPhase.FAILED, PodPhase.ENDING
@@ -32,6 +32,7 @@ SUCCEEDED, FAILED, ENDING = PodPhase.SUCCEEDED, PodPhase.FAILED, PodPhase.ENDING
         pytest.param(
             evicted(at(10, 20), admitted_at=at(10, 40), phases=(RUNNING,)), (8, 8, 0), id="admitted again after it"
         ),
+        pytest.param(deleted(at(10, 20)), (0, 0, 8), id="an object that is being deleted is releasing"),
         pytest.param(succeeded(), (0, 0, 0), id="an ended job holds nothing"),
         pytest.param(
             failed(phases=(FAILED, RUNNING), ending=True), (0, 0, 8), id="C-19: a failed job whose other pod runs on"
