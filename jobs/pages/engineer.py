@@ -17,7 +17,7 @@ from accounts.web import actor_of_page, signed_in
 from common.errors import DomainError, NotFound
 from jobs import selectors
 from jobs.charts import draw_shape
-from jobs.forms import RUN_UNITS, JobForm
+from jobs.forms import CARD_COUNTS, RUN_UNITS, JobForm
 from jobs.pages.curl import curl_command
 from jobs.pages.lists import filters_of, render_job_list
 from jobs.selectors import OWN_TEAMS, JobFilters
@@ -109,8 +109,8 @@ def _like(actor: Actor, public_id: str) -> dict[str, Any]:
     return {
         "framework": job.framework,
         "image": job.image,
-        "cards": str(job.cards),
-        "cards_pick": "",
+        "cards": "" if job.cards in CARD_COUNTS else str(job.cards),
+        "cards_pick": str(job.cards) if job.cards in CARD_COUNTS else "",
         "priority": job.priority,
         "name": job.display_name,
         "kind": job.kind,

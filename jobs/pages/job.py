@@ -61,6 +61,7 @@ def _live_context(viewer: Actor, job: Job, attempts: Sequence[Attempt]) -> dict[
         "job": job,
         "reason": reason,
         "blocks": _blocks(job, reason.facts),
+        "nodes": _nodes(attempts),
         "is_live": job.state not in TERMINAL_STATES,
         "attempts": [(attempt, selectors.runs_of(attempt), endings.get(attempt.number)) for attempt in attempts],
         "chart": attempts_chart(attempts, endings, timezone.now()),
@@ -69,6 +70,12 @@ def _live_context(viewer: Actor, job: Job, attempts: Sequence[Attempt]) -> dict[
         "possible": selectors.possible_operations(viewer=viewer, job=job),
         "can_submit": can(viewer, Action.JOB_SUBMIT, job),
     }
+
+
+def _nodes(attempts: Sequence[Attempt]) -> list[str]:
+    """The nodes of the run that goes on, if one does."""
+    runs = selectors.runs_of(attempts[-1]) if attempts else []
+    return list(runs[-1].nodes) if runs and runs[-1].ended_at is None else []
 
 
 def _blocks(job: Job, facts: Mapping[str, Any]) -> list[tuple[int, list[Square]]]:
