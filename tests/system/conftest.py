@@ -9,12 +9,15 @@ import pytest
 
 from tests.system.console import copy_state, running, state_folder
 
+TEST_SECONDS = 300  # several whole starts; what a test promises is measured inside it
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
         if item.path.is_relative_to(here):
             item.add_marker(pytest.mark.system)
+            item.add_marker(pytest.mark.timeout(TEST_SECONDS))
 
 
 @pytest.fixture
