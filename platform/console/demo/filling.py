@@ -64,7 +64,7 @@ def fill(seed: int, situation: Situation, filling: Filling, wishes: Wishes) -> N
         for job in situation.demo_jobs(group.name)
     ):
         return  # one after the other: where the next one lands depends on this one
-    if any(situation.strangers_waiting(group.name)):
+    if situation.strangers_waiting(group.name):
         return
     held = group.held_total
     if held >= filling.lowest and not chance(seed, situation, filling.pause_minutes, group.name, "arrival"):
@@ -147,8 +147,9 @@ def fill_slices(seed: int, situation: Situation, wishes: Wishes) -> None:
 
 def fill_without_cards(seed: int, situation: Situation, wishes: Wishes) -> None:
     """Now and then a job that needs no cards."""
-    live = sum(1 for _ in situation.demo_jobs(None))
-    if live < WITHOUT_CARDS_JOBS and chance(seed, situation, WITHOUT_CARDS_PAUSE_MINUTES, "without cards"):
+    if len(situation.demo_jobs(None)) < WITHOUT_CARDS_JOBS and chance(
+        seed, situation, WITHOUT_CARDS_PAUSE_MINUTES, "without cards"
+    ):
         team = pick(sorted(TEAMS), seed, situation.now_ms, "team without cards")
         part = Part(team, None, 0, (15, 90), may_retry=False)
         wishes.submit(compose(seed, part, situation.now_ms))

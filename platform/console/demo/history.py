@@ -40,7 +40,7 @@ STILL_SINCE_MS = 40 * HOUR_MS
 """What stands still on stage at the first start has stood for so long."""
 
 
-def make_history(cluster: Cluster, days: int = HISTORY_DAYS) -> int:
+def make_history(cluster: Cluster) -> int:
     """The past of a demo without one; returns how many jobs it has, 0 if there was one before.
 
     On a sandbox that is in use already only what has ended is kept: its cluster is not touched.
@@ -51,7 +51,7 @@ def make_history(cluster: Cluster, days: int = HISTORY_DAYS) -> int:
     with transaction.atomic():
         transaction_lock(LockSpace.SANDBOX, cluster.pk)
         now = driver.now_ms()
-        rehearsal = Rehearsal(_empty_cluster(cluster, now - days * DAY_MS), SEED, cast.spaces())
+        rehearsal = Rehearsal(_empty_cluster(cluster, now - HISTORY_DAYS * DAY_MS), SEED, cast.spaces())
         rehearsal.play(now - STILL_SINCE_MS, PACES[0][1])
         _let_go_of_what_stands_still(rehearsal)
         rehearse(rehearsal, now)
@@ -91,7 +91,7 @@ def rehearse(rehearsal: Rehearsal, until_ms: int) -> None:
     """Play up to a moment, ever finer towards it."""
     for before, step in PACES:
         rehearsal.play(until_ms - before, step)
-    rehearsal.look_at_everything()
+    rehearsal.look_at_the_queue()
 
 
 def _empty_cluster(cluster: Cluster, at_ms: int) -> Engine:

@@ -108,10 +108,11 @@ class Rehearsal:
         for job in touched.values():
             self._step(job)
 
-    def look_at_everything(self) -> None:
-        """Let every live job take its steps now, so that reasons fit this moment."""
+    def look_at_the_queue(self) -> None:
+        """Let every waiting job take its steps now: its reason follows the nodes, not only its own object."""
         for job in list(self._live.values()):
-            self._step(job)
+            if job.state is JobState.QUEUED:
+                self._step(job)
 
     # the director
 

@@ -104,7 +104,7 @@ def compose(seed: int, part: Part, *occasion: object) -> Request:
     key = (*occasion, part.team, part.group, part.cards, part.priority.value)
     framework = pick(_FRAMEWORKS[part.group], seed, *key, "framework")
     name = pick(_titles(part), seed, *key, "title").format(n=draw_between(1, 48, seed, *key, "number"))
-    fails = part.may_fail and draw_unit(seed, *key, "fails") < FAILING
+    fails = part.may_fail and part.minutes is not None and draw_unit(seed, *key, "fails") < FAILING
     retries = fails and part.may_retry and draw_unit(seed, *key, "retries") < RETRYING
     return Request(
         team=part.team,

@@ -8,9 +8,6 @@ from itertools import combinations
 from clusters.simulation.placement import least_free_capacity
 from console.demo.situation import GroupSight, JobSight, NodeSight, Situation
 
-SUBSET_MAX = 4
-"""At most so many jobs of one node are cancelled together by choice; more only when the whole node is cleared."""
-
 
 def blocks_after(group: GroupSight, cards: int) -> dict[str, int] | None:
     """Free cards per node once a one-pod job was placed; None = it does not fit now."""
@@ -43,7 +40,7 @@ def leaving(situation: Situation, node: NodeSight) -> int:
 
 def subset(cards: Mapping[str, int], wanted: int) -> tuple[str, ...] | None:
     """The fewest jobs that hold exactly so many cards together."""
-    for count in range(min(SUBSET_MAX, len(cards)) + 1):
+    for count in range(len(cards) + 1):
         for keys in combinations(sorted(cards), count):
             if sum(cards[key] for key in keys) == wanted:
                 return keys
@@ -52,7 +49,7 @@ def subset(cards: Mapping[str, int], wanted: int) -> tuple[str, ...] | None:
 
 def make_room(situation: Situation, group: GroupSight, wanted: int) -> tuple[str, ...]:
     """Demo jobs to cancel so that one node has ``wanted`` free cards; none if it has or will have them."""
-    best: tuple[int, tuple[str, ...]] | None = None
+    best: tuple[int, int, tuple[str, ...]] | None = None
     for node in group.nodes:
         if not node.is_open:
             continue
@@ -60,16 +57,15 @@ def make_room(situation: Situation, group: GroupSight, wanted: int) -> tuple[str
         if need <= 0:
             return ()
         keys = _cover(movable(situation, node), need)
-        if keys is not None and (best is None or (need, keys) < best):
-            best = (need, keys)
-    return best[1] if best is not None else ()
+        if keys is not None and (best is None or (need, len(keys), keys) < best):
+            best = (need, len(keys), keys)
+    return best[2] if best is not None else ()
 
 
 def _cover(cards: Mapping[str, int], need: int) -> tuple[str, ...] | None:
     """Jobs that free at least ``need`` cards, as little more as possible."""
-    total = sum(cards.values())
-    for exactly in range(need, total + 1):
+    for exactly in range(need, sum(cards.values()) + 1):
         keys = subset(cards, exactly)
         if keys is not None:
             return keys
-    return tuple(sorted(cards)) if total >= need else None
+    return None

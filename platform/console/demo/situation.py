@@ -5,8 +5,9 @@ Times are milliseconds since the epoch, cards are in the node group's own unit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from clusters.contract import FailureCode
@@ -114,7 +115,7 @@ class GroupSight:
         return self.nominal.get(team, 0) - self.held.get(team, 0)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Situation:
     """One moment of the stage. ``step_ms`` is the time until the director will be asked again."""
 
@@ -123,13 +124,21 @@ class Situation:
     groups: Mapping[str, GroupSight]
     jobs: tuple[JobSight, ...]  # live ones of the demo, and of others those that wait
 
-    def demo_jobs(self, group: str | None) -> Iterator[JobSight]:
-        """Live demo jobs of one node group (None: those without cards), oldest first."""
-        return (job for job in self.jobs if job.is_demo and job.group == group)
+    @cached_property
+    def _by_group(self) -> dict[tuple[bool, str | None], list[JobSight]]:
+        """By (is it the demo's, node group)."""
+        found: dict[tuple[bool, str | None], list[JobSight]] = {}
+        for job in self.jobs:
+            found.setdefault((job.is_demo, job.group), []).append(job)
+        return found
 
-    def strangers_waiting(self, group: str) -> Iterator[JobSight]:
+    def demo_jobs(self, group: str | None) -> Sequence[JobSight]:
+        """Live demo jobs of one node group (None: those without cards), oldest first."""
+        return self._by_group.get((True, group), ())
+
+    def strangers_waiting(self, group: str) -> list[JobSight]:
         """Waiting jobs of one node group that people submitted themselves."""
-        return (job for job in self.jobs if not job.is_demo and job.group == group and job.waits)
+        return [job for job in self._by_group.get((False, group), ()) if job.waits]
 
     def placed(self, group: str) -> frozenset[str]:
         """Keys of the jobs that hold cards on the group's nodes."""

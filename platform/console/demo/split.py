@@ -53,7 +53,7 @@ def choreograph(seed: int, situation: Situation, wishes: Wishes) -> None:
         return
     _keep_waiting(seed, situation, group, wishes)
     _stop_gangs(situation, wishes)
-    if any(situation.strangers_waiting(H100)) or _is_moving(situation, group):
+    if situation.strangers_waiting(H100) or _is_moving(situation, group):
         return
     if group.blocks == BLOCKS:
         _drive(seed, situation, group, wishes)
@@ -177,9 +177,7 @@ def _is_moving(situation: Situation, group: GroupSight) -> bool:
     if any(leaving(situation, node) for node in group.nodes):
         return True
     placed = situation.placed(group.name)
-    for job in situation.jobs:
-        if job.group != group.name:
-            continue
+    for job in situation.demo_jobs(group.name):
         if job.stopping or (job.state is JobState.CREATING and job.key not in placed):
             return True
         if job.waits and fits_now(group, job):
