@@ -27,7 +27,7 @@ _STEPS = (
     *(timedelta(seconds=s) for s in (10, 15, 30)),
     *(timedelta(minutes=m) for m in (1, 2, 5, 10, 15, 30)),
     *(timedelta(hours=h) for h in (1, 2, 3, 6, 12)),
-    *(timedelta(days=d) for d in (1, 2, 7, 30)),
+    *(timedelta(days=d) for d in (1, 2, 7, 30, 90, 365)),
 )
 
 
