@@ -1,4 +1,4 @@
-"""Plays a story again and again, and each time lets one process die at one fault point.
+"""Plays a story again and again, and each time something happens at one fault point: mostly, a process dies there.
 
 A story is a list of steps: acts of people, each in a web process, and passes of the workers. A death is a
 ``BaseException`` at a fault point: whatever was not committed is gone, the claim of a dead worker stands until
@@ -147,13 +147,34 @@ class Report:
     """What all rehearsals of one story came to."""
 
     story: str
-    deaths: int = 0
+    faults: int = 0
     points: set[str] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
 
 
-def rehearse(cast: Cast, story: str, body: dict[str, Any], prologue: Sequence[Step], steps: Sequence[Step]) -> Report:
-    """Play the story once whole, and once more for every point that its steps reach, with a death there."""
+def die(stage: Rehearsal, point: str) -> None:
+    raise Died(point)
+
+
+def everywhere(point: str) -> bool:
+    return True
+
+
+def rehearse(
+    cast: Cast,
+    story: str,
+    body: dict[str, Any],
+    prologue: Sequence[Step],
+    steps: Sequence[Step],
+    *,
+    happens: Callable[[Rehearsal, str], None] = die,
+    at: Callable[[str], bool] = everywhere,
+    finale: Sequence[Step] = (),
+) -> Report:
+    """Play the story once whole, and once more for every point that its steps reach, with a death there.
+
+    Something else may happen instead, at some of the points only, with a finale after it.
+    """
     report = Report(story)
     with time_machine.travel(timezone.now(), tick=False) as clock:
         stage = Rehearsal(cast, clock, body)
@@ -163,11 +184,13 @@ def rehearse(cast: Cast, story: str, body: dict[str, Any], prologue: Sequence[St
             reached = _points_of(stage, step)
             report.points.update(reached)
             for occurrence, point in enumerate(reached):
+                if not at(point):
+                    continue
                 with _undone(stage):
-                    with _death_at(occurrence):
+                    with _once_at(occurrence, stage, happens):
                         step.do(stage)
-                    problems = _play_on(stage, steps[index + 1 :], faults=1)
-                report.deaths += 1
+                    problems = _play_on(stage, [*steps[index + 1 :], *finale], faults=1)
+                report.faults += 1
                 report.problems += [f"{story}, {step.name}, {point} (#{occurrence}): {text}" for text in problems]
             step.do(stage)
         report.problems += [f"{story}, nobody died: {text}" for text in _play_on(stage, (), faults=0)]
@@ -204,15 +227,15 @@ def _undone(stage: Rehearsal) -> Iterator[None]:
 
 
 @contextmanager
-def _death_at(occurrence: int) -> Iterator[None]:
-    """The process that reaches a fault point for the n-th time dies there; nobody else does."""
+def _once_at(occurrence: int, stage: Rehearsal, happens: Callable[[Rehearsal, str], None]) -> Iterator[None]:
+    """It happens when a fault point is reached for the n-th time, and never again."""
     left = occurrence
 
-    def die(point: str) -> None:
+    def reach(point: str) -> None:
         nonlocal left
         left -= 1
         if left == -1:
-            raise Died(point)
+            happens(stage, point)
 
-    with faults.handler(die):
+    with faults.handler(reach):
         yield

@@ -25,12 +25,12 @@ def cast(db: None) -> Cast:
 def test_whoever_dies_wherever_the_story_ends_as_it_should(cast: Cast, story: Story) -> None:
     report = rehearse(cast, story.name, story.body, story.prologue, story.steps)
     assert not report.problems, _summary(report)
-    assert report.deaths >= len(story.steps)
+    assert report.faults >= len(story.steps)
 
 
 def _summary(report: Report) -> str:
     shown = "\n".join(report.problems[:25])
-    return f"{len(report.problems)} problems after {report.deaths} deaths:\n{shown}"
+    return f"{len(report.problems)} problems after {report.faults} deaths:\n{shown}"
 
 
 def test_every_point_of_the_source_is_reached_by_a_story(cast: Cast) -> None:
