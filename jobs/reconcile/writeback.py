@@ -57,11 +57,17 @@ class ClaimLost(Exception):
 
 
 def write_back(claim: Claim, loaded: Loaded, move: Move, outcome: Outcome, now: datetime) -> bool:
-    """Record a step. False if the claim was lost, and then nothing is recorded."""
+    """Record a step. False if the claim was lost, and then nothing is recorded.
+
+    The job's row is locked first, as a person's operation does: in another order the two would deadlock.
+    """
     reach("writeback.before")
     try:
         with transaction.atomic():
-            _release_claim(claim, loaded, move, outcome, now)
+            generation = (
+                Job.objects.select_for_update(no_key=True).values_list("generation", flat=True).get(pk=loaded.job.pk)
+            )
+            _release_claim(claim, loaded, move, outcome, now, has_newer_wish=generation > loaded.job.generation)
             _write_attempt(loaded, move, outcome, now)
             _write_older(loaded, now)
             _write_runs(loaded, move, now)
@@ -73,12 +79,17 @@ def write_back(claim: Claim, loaded: Loaded, move: Move, outcome: Outcome, now: 
     return True
 
 
-def _release_claim(claim: Claim, loaded: Loaded, move: Move, outcome: Outcome, now: datetime) -> None:
+def _release_claim(
+    claim: Claim, loaded: Loaded, move: Move, outcome: Outcome, now: datetime, *, has_newer_wish: bool
+) -> None:
+    """Give the job back. A wish that came in since the claim is due at once: it must not be overwritten."""
     wait = outcome.retry_in if outcome.error else move.due_in
+    if has_newer_wish:
+        wait = timedelta(0)
     changed = JobSync.objects.filter(job=loaded.job, token=claim.token).update(
         token="",
         lease_until=None,
-        due_at=_due_at(loaded, now, wait),
+        due_at=now + wait if wait is not None else None,
         seen_version=loaded.seen_version,
         observed_generation=loaded.job.generation,
         failures=outcome.failures,
@@ -86,14 +97,6 @@ def _release_claim(claim: Claim, loaded: Loaded, move: Move, outcome: Outcome, n
     )
     if changed != 1:
         raise ClaimLost(loaded.job.public_id)
-
-
-def _due_at(loaded: Loaded, now: datetime, wait: timedelta | None) -> datetime | None:
-    """When to look again. A wish that came in since the claim is due at once: it must not be overwritten."""
-    newer = Job.objects.filter(pk=loaded.job.pk, generation__gt=loaded.job.generation).exists()
-    if newer:
-        return now
-    return now + wait if wait is not None else None
 
 
 # --------------------------------------------------------------------------- attempt
