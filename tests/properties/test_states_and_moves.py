@@ -76,6 +76,8 @@ def test_every_combination_of_intent_and_sight_has_a_next_move(
         assert move.due_in is not None  # a call that was lost, or a step that died, is made good
     if move.next_attempt:
         assert move.state is JobState.RETRYING and move.ending is not None
+    assert not (move.held and move.state in TERMINAL_STATES)
+    assert move.state is JobState.RUNNING or not move.degraded
     if job.state not in TERMINAL_STATES:
         assert (move.state in TERMINAL_STATES) == (move.ending is not None and not move.next_attempt)
 

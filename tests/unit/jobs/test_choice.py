@@ -56,6 +56,12 @@ def test_a_team_without_nvidia_gets_what_it_has() -> None:
     assert chosen([ASCEND], 4) == "ascend-910b"
 
 
+def test_of_several_other_vendors_the_one_of_the_largest_group_is_taken() -> None:
+    small = replace(A100, vendor="cambricon", slug="mlu", nominal=2)
+    assert chosen([ASCEND, small], 4) == "ascend-910b"
+    assert chosen([ASCEND, replace(small, nominal=20, free_blocks=(8,), cohort_free=8)], 4) == "mlu"
+
+
 def test_never_another_vendor_although_only_that_one_would_start_now() -> None:
     assert chosen([A100, ASCEND], 8) == "a100"
 

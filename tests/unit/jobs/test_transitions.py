@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 from clusters.contract import FailureCode, PodPhase, WaitCode, WorkloadFacts
 from clusters.domain.reasons import Reason, ReasonCode
-from jobs.domain.transitions import Effect, Sight
+from jobs.domain.transitions import RESUBMIT_AFTER, Effect, Sight
 from jobs.domain.words import AttemptEnd, Desired, JobState
 from tests.builders import (
     admitted,
@@ -24,7 +25,7 @@ from tests.builders import (
     succeeded,
     unsent,
 )
-from tests.unit.jobs.deciding import move
+from tests.unit.jobs.deciding import NOW, move
 
 CANCELLED = {"desired": Desired.CANCEL}
 
@@ -49,9 +50,11 @@ def test_a_job_that_was_sent_waits_until_a_complete_look_has_missed_it() -> None
 
 
 def test_a_job_sent_a_moment_ago_is_not_sent_again() -> None:
-    sent = job_view(JobState.QUEUED, attempt=unsent(submitted_at=at(10, 39, 55)))
-    step = move(sent, sees(None, looked=at(10, 39, 58)))
-    assert step.effects == () and step.due_in is not None
+    sent = job_view(JobState.QUEUED, attempt=unsent(submitted_at=NOW - RESUBMIT_AFTER))
+    look = sees(None, looked=at(10, 39, 58))
+    early = move(sent, look, NOW - timedelta(seconds=1))
+    assert early.effects == () and early.due_in is not None
+    assert move(sent, look, NOW).effects == (Effect.SUBMIT,)
 
 
 def test_a_job_held_before_it_was_sent_stays_with_us() -> None:

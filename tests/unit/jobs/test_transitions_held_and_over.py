@@ -94,6 +94,13 @@ def test_before_its_limit_a_job_is_left_alone_and_looked_at_in_time() -> None:
     assert (step.stop_cause, step.due_in) == (None, timedelta(minutes=1))
 
 
+def test_of_several_deadlines_the_first_counts() -> None:
+    pods_again = running(phases=(PodPhase.WAITING, PodPhase.WAITING))  # looked at every 30 seconds while it is creating
+    far, near = timedelta(hours=9), timedelta(minutes=30)
+    assert move(job_view(max_run=far), sees(pods_again), at(10, 34)).due_in == timedelta(seconds=30)
+    assert move(job_view(max_run=near), sees(pods_again), at(10, 34, 50)).due_in == timedelta(seconds=10)
+
+
 def test_the_limit_counts_running_time_over_all_runs_of_the_attempt_but_no_wait() -> None:
     job = replace(after_the_limit(Kind.TRAINING), attempt=attempt_view(ran_seconds=20 * 60))
     assert move(job, sees(running()), at(10, 14)).stop_cause is None

@@ -97,6 +97,11 @@ def test_what_may_be_borrowed_is_the_free_pool_and_what_the_others_have_free() -
     assert [group.queues[name].borrowable for name in "abc"] == [9, 3, 8]
 
 
+def test_cards_that_teams_bear_do_not_shrink_the_pool_as_well() -> None:
+    group = balance({"idle": QueueUse(8)}, pool=4, down=3)
+    assert (group.queues["idle"].down, group.queues["idle"].borrowable) == (3, 4)
+
+
 def test_a_group_without_teams_is_all_pool() -> None:
     group = balance({}, pool=8, down=2, capacity=8, releasing=1, outside=3)
     assert group == GroupBalance({}, pool=8, pool_lent=0, capacity=8, down=2, releasing=1, outside=3)

@@ -201,6 +201,11 @@ def test_a_preempted_gang_is_queued_again_although_its_times_of_running_are_stil
     assert derive(again, EMPTY_GROUP, at(10, 42)).state is R
 
 
+def test_an_admission_that_an_eviction_took_in_the_same_moment_is_over() -> None:
+    assert derive(evicted(ADMITTED), EMPTY_GROUP, LOOKED).state is Q
+    assert derive(queued(reserved_at=ADMITTED, evicted_at=ADMITTED), EMPTY_GROUP, at(10, 5)).reason.code is C.SUBMITTED
+
+
 def test_after_an_eviction_the_minute_without_a_word_counts_anew() -> None:
     facts = evicted(at(11), EvictionCause.NOT_READY, wait=None)
     assert derive(facts, EMPTY_GROUP, at(11, 0, 30)).reason.code is C.SUBMITTED
