@@ -24,8 +24,8 @@ class PersonLocaleMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         chosen = "" if request.path.startswith("/api/") else getattr(request.user, "language", "")
         language = chosen or translation.get_language_from_request(request)
-        zone = getattr(request.user, "time_zone", "") or settings.SITE_TIME_ZONE
-        with translation.override(language), timezone.override(zoneinfo.ZoneInfo(zone)):
+        zone = _zone(getattr(request.user, "time_zone", ""))
+        with translation.override(language), timezone.override(zone):
             request.LANGUAGE_CODE = language
             response = self.get_response(request)
             if hasattr(response, "render") and not getattr(response, "is_rendered", True):
@@ -33,6 +33,16 @@ class PersonLocaleMiddleware:
         response.headers.setdefault("Content-Language", language)
         patch_vary_headers(response, ["Accept-Language"])
         return response
+
+
+def _zone(chosen: str) -> zoneinfo.ZoneInfo:
+    """The person's time zone, else the site's: a name that this machine no longer knows must not break every page."""
+    if chosen:
+        try:
+            return zoneinfo.ZoneInfo(chosen)
+        except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):
+            pass
+    return zoneinfo.ZoneInfo(settings.SITE_TIME_ZONE)
 
 
 class ActorMiddleware:

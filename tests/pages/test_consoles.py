@@ -410,3 +410,8 @@ def test_errors_say_what_is_lost_and_what_is_not(visitor: Visitors) -> None:
 def test_the_page_for_our_own_failure_needs_no_database(rf: RequestFactory) -> None:
     answer = server_error(rf.get("/jobs/"))
     assert answer.status_code == 500 and "Jobs that were submitted are safe" in words(answer)
+
+
+def test_a_time_zone_that_this_machine_does_not_know_breaks_no_page(visitor: Visitors, cast: Cast) -> None:
+    User.objects.filter(username="eng-vision-1").update(time_zone="Atlantis/Capital")
+    assert visitor("eng-vision-1").get("/jobs/").status_code == 200
