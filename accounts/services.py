@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from zoneinfo import available_timezones
 
 from django.conf import settings
 from django.contrib.auth.password_validation import validate_password
@@ -16,12 +17,13 @@ from accounts.actors import Actor
 from accounts.models import ApiToken, Membership, Role, Team, User
 from accounts.policy import Action, require
 from common.errors import DomainError, FieldProblem, InvalidInput, NotFound
-from common.ids import new_ulid
-from common.names import slug, space_name
+from common.ids import is_ulid, new_ulid
+from common.names import clean_display_name, slug, space_name
 
 TOKEN_DAYS = 90
 TOKEN_DAYS_MAX = 365
 TOKENS_MAX = 50
+USERNAME_MAX = 150
 
 
 @transaction.atomic
@@ -29,7 +31,7 @@ def team_create(*, actor: Actor | None, name: str) -> Team:
     """Add a team. Raises NotAllowed, InvalidInput (blank or taken name)."""
     if actor is not None:
         require(actor, Action.PEOPLE_MANAGE)
-    name = name.strip()
+    name = clean_display_name(name)
     if not name:
         raise InvalidInput([FieldProblem("name", "blank", _("Give the team a name."))])
     base = slug(name, 40, "team")
@@ -67,6 +69,8 @@ def person_create(
     problems: list[FieldProblem] = []
     if not username:
         problems.append(FieldProblem("username", "blank", _("Give a user name.")))
+    elif len(username) > USERNAME_MAX:
+        problems.append(FieldProblem("username", "too_long", _("A user name has at most 150 characters.")))
     elif User.objects.filter(username__iexact=username).exists():
         problems.append(FieldProblem("username", "taken", _("There is a person of this user name already.")))
     else:
@@ -77,7 +81,7 @@ def person_create(
                 FieldProblem("username", "invalid", _("Use letters, digits and the signs @ . + - _ in a user name."))
             )
     user = User(
-        username=username[:150],
+        username=username[:USERNAME_MAX],
         first_name=full_name.strip()[:150],
         language=language,
         is_platform_admin=is_platform_admin,
@@ -160,7 +164,9 @@ def token_create(*, actor: Actor, name: str, days: int = TOKEN_DAYS) -> tuple[Ap
 @transaction.atomic
 def token_revoke(*, actor: Actor, public_id: str) -> None:
     """Revoke one of one's own tokens at once. Raises NotFound."""
-    removed, _rows = ApiToken.objects.filter(user=actor.user, public_id=public_id).delete()
+    removed = 0
+    if is_ulid(public_id):
+        removed, _rows = ApiToken.objects.filter(user=actor.user, public_id=public_id).delete()
     if not removed:
         raise NotFound("not_found", _("There is no such token."))
     audit.record(actor, "token.revoke", target_type="token", target_id=public_id)
@@ -168,13 +174,15 @@ def token_revoke(*, actor: Actor, public_id: str) -> None:
 
 @transaction.atomic
 def profile_edit(*, actor: Actor, language: str | None = None, time_zone: str | None = None) -> None:
-    """Change one's own language ('' = as the browser asks) or time zone. Raises InvalidInput."""
+    """Change one's own language ('' = as the browser asks) or time zone ('' = the site's). Raises InvalidInput."""
     changes: dict[str, str] = {}
     if language is not None:
         if language and language not in dict(settings.LANGUAGES):
             raise InvalidInput([FieldProblem("language", "unknown", _("This language is not offered."))])
         changes["language"] = language
     if time_zone is not None:
+        if time_zone and time_zone not in available_timezones():
+            raise InvalidInput([FieldProblem("time_zone", "unknown", _("There is no time zone of this name."))])
         changes["time_zone"] = time_zone
     if changes:
         User.objects.filter(pk=actor.user.pk).update(**changes)

@@ -78,6 +78,8 @@ def job_rows(*, viewer: Actor, filters: JobFilters) -> QuerySet[Job]:
         rows, exact["state"] = rows.filter(state__in=_LIVE), ""
     elif exact["state"] == "ended":
         rows, exact["state"] = rows.exclude(state__in=_LIVE), ""
+    if any("\x00" in value for value in exact.values()):
+        return rows.none()  # an address may hold what no column takes
     rows = rows.filter(**{key: value for key, value in exact.items() if value})
     if filters.search:
         text = filters.search.replace("\x00", "")[:300]

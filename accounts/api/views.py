@@ -19,6 +19,7 @@ from accounts.policy import Action, require
 from accounts.selectors import membership_named
 from common.api import errors, object_body
 from common.errors import FieldProblem, InvalidInput
+from common.texts import storable
 
 
 class MembershipOut(serializers.Serializer[Any]):
@@ -68,10 +69,17 @@ class MeView(APIView):
 
 
 def _text(data: dict[str, Any], key: str) -> str | None:
+    """The text of a field, None when it is left out. Raises InvalidInput for what is no text or cannot be kept."""
     value = data.get(key)
-    if value is None or isinstance(value, str):
-        return value
-    raise InvalidInput([FieldProblem(key, "not_text", _("Write this as text."))])
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise InvalidInput([FieldProblem(key, "not_text", _("Write this as text."))])
+    if "\x00" in value:
+        raise InvalidInput([FieldProblem(key, "nul", _("This text has an invisible NUL character. Remove it."))])
+    if storable(value) != value:
+        raise InvalidInput([FieldProblem(key, "half_character", _("This text has a broken character. Type it again."))])
+    return value
 
 
 class TokenOut(serializers.Serializer[Any]):
