@@ -54,10 +54,14 @@ class NodeView:
 
 
 def node_view(node: Node, group_slug: str) -> NodeView:
-    """Split one node's cards. Cards in use count as used also on a node that takes no new work (case C-67)."""
+    """Split one node's cards. Cards in use count as used also on a node that takes no new work (case C-67).
+
+    Cards that are promised to a job while others still leave them count as ending until they have left.
+    """
     used = sum(h["cards"] for h in node.holders if h["running"] and not h["ending"])
     ending = sum(h["cards"] for h in node.holders if h["ending"])
-    reserved = sum(h["cards"] for h in node.holders if not h["running"] and not h["ending"])
+    promised = sum(h["cards"] for h in node.holders if not h["running"] and not h["ending"])
+    reserved = min(promised, max(0, node.installed - used - ending - node.outside))
     left = max(0, node.installed - used - ending - reserved - node.outside)
     open_for_work = node.health in (NodeHealth.READY.value, NodeHealth.DEGRADED.value)
     free = max(0, left - node.sick) if open_for_work else 0

@@ -49,6 +49,16 @@ def figures(view: NodeView) -> dict[str, int]:
             {"used": 2, "ending": 4, "free": 2},
             id="pods that end are never free",
         ),
+        pytest.param(
+            node(holders=[holder(8, ending=True), holder(4, running=False)]),
+            {"ending": 8},
+            id="promised to the next job before the last one has left",
+        ),
+        pytest.param(
+            node(holders=[holder(4, ending=True), holder(6, running=False)]),
+            {"ending": 4, "reserved": 4},
+            id="promised in part before the last one has left",
+        ),
         pytest.param(node(outside=8), {"outside": 8}, id="full of pods of no queue"),
         pytest.param(node(held=8, outside=2), {"used": 8, "outside": 2}, id="more is held than there is"),
         pytest.param(node(installed=0), {}, id="a node without cards"),
