@@ -32,8 +32,8 @@ _MARKS = {
     "postgres": "bin/postgres",
     "valkey": "valkey-server",
     "web": "gunicorn",
-    "worker": "celery --app console worker",
-    "beat": "celery --app console beat",
+    "worker": "--app console worker",
+    "beat": "--app console beat",
     "watcher": "manage.py watch",
 }
 # What belongs to the tests or to whoever runs them, and must not reach the product.
