@@ -27,7 +27,6 @@ from jobs.reconcile.loop import sweep
 from jobs.selectors import reasons_of, timeline
 from jobs.services.submit import job_submit
 from quotas.models import Demand
-from tests.cast import build_cluster
 
 LIVE = ("queued", "creating", "running", "retrying")
 
@@ -110,18 +109,6 @@ def test_what_runs_at_the_end_of_the_history_is_real(demo: Cluster, clock: time_
     sweep()
     assert {key: state for key, state in Job.objects.values_list("public_id", "state") if key in before} == before
     assert not JobSync.objects.exclude(last_error="").exists()
-
-
-def test_the_same_moment_gives_the_same_history(clock: time_machine.Traveller, short_history: None) -> None:
-    def played() -> list[tuple[str, str, str]]:
-        cluster = build_cluster()
-        engine = history._empty_cluster(cluster, history.driver.now_ms() - history.DAY_MS)
-        rehearsal = history.Rehearsal(engine, 1, dict.fromkeys(("vision", "language", "robotics"), "slu-x"))
-        rehearsal.play(history.driver.now_ms(), history.PACES[0][1])
-        cluster.delete()
-        return [(job.key, job.request.name, job.state.value) for job in rehearsal.jobs.values()]
-
-    assert played() == played()
 
 
 def test_a_second_start_adds_nothing(demo: Cluster, tmp_path: Path) -> None:

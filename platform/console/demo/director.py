@@ -7,7 +7,7 @@ answer or a visitor's own jobs never leave it out of step: what is missing is as
 from __future__ import annotations
 
 from clusters.contract import FailureCode
-from clusters.simulation.randomness import draw_between, draw_unit
+from console.demo.fates import between, fate_of
 from console.demo.filling import (
     FILLINGS,
     MINUTE_MS,
@@ -64,7 +64,7 @@ def _keep_one_held(seed: int, situation: Situation, wishes: Wishes) -> None:
     fresh = [
         job
         for job in held
-        if situation.now_ms - job.submitted_ms < draw_between(*HELD_PATIENCE_MS, seed, job.key, "patience")
+        if situation.now_ms - job.submitted_ms < between(*HELD_PATIENCE_MS, fate_of(seed, job.key).patience)
     ]
     if not fresh:
         team = pick(sorted(TEAMS), seed, situation.now_ms, "held team")
@@ -85,9 +85,9 @@ def _plain_running(situation: Situation) -> list[JobSight]:
 def _change_minds(seed: int, situation: Situation, wishes: Wishes) -> None:
     """Some owners cancel what runs."""
     for job in _plain_running(situation):
-        if job.running_since_ms is None or job.run_ms is None or draw_unit(seed, job.key, "regrets") >= REGRETS:
-            continue
-        if situation.now_ms - job.running_since_ms > job.run_ms * draw_unit(seed, job.key, "regrets at"):
+        fate = fate_of(seed, job.key)
+        left_ms = (1 - fate.regret_at) * (job.run_ms or 0)
+        if fate.regret < REGRETS and job.ends_ms is not None and situation.now_ms > job.ends_ms - left_ms:
             wishes.cancel(job.key)
 
 

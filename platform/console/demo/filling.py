@@ -43,9 +43,11 @@ _WANTED = (8, 4, 4, 4, 2, 2, 2, 2, 1, 1)
 
 SLICE_JOBS = (3, 6)
 SLICE_SIZES = (1, 2, 2, 3, 4, 7)
-SLICE_PAUSE_MINUTES = 45
+SLICE_PAUSE_MINUTES = 15
+SLICE_MINUTES = ((3, 15), (3, 15), (60, 420))
+"""Most sessions are short tests."""
 WITHOUT_CARDS_JOBS = 2
-WITHOUT_CARDS_PAUSE_MINUTES = 80
+WITHOUT_CARDS_PAUSE_MINUTES = 45
 
 
 def chance(seed: int, situation: Situation, mean_minutes: float, *what: object) -> bool:
@@ -141,7 +143,8 @@ def fill_slices(seed: int, situation: Situation, wishes: Wishes) -> None:
         return
     team = pick(_teams(group), seed, situation.now_ms, "slices team")
     cards = pick(SLICE_SIZES, seed, situation.now_ms, "slices size")
-    part = Part(team, SLICES, cards, (90, 600), kind=Kind.DEVELOPMENT, may_retry=False)
+    minutes = pick(SLICE_MINUTES, seed, situation.now_ms, "slices minutes")
+    part = Part(team, SLICES, cards, minutes, kind=Kind.DEVELOPMENT, may_retry=False)
     wishes.submit(compose(seed, part, situation.now_ms))
 
 
@@ -151,5 +154,5 @@ def fill_without_cards(seed: int, situation: Situation, wishes: Wishes) -> None:
         seed, situation, WITHOUT_CARDS_PAUSE_MINUTES, "without cards"
     ):
         team = pick(sorted(TEAMS), seed, situation.now_ms, "team without cards")
-        part = Part(team, None, 0, (15, 90), may_retry=False)
+        part = Part(team, None, 0, (8, 60), may_retry=False)
         wishes.submit(compose(seed, part, situation.now_ms))

@@ -34,7 +34,7 @@ HOUR_MS = 60 * MINUTE_MS
 DAY_MS = 24 * HOUR_MS
 GAP_MIN_MS = 10 * MINUTE_MS
 """A shorter pause needs no past of its own."""
-PACES = ((6 * HOUR_MS, 8 * MINUTE_MS), (30 * MINUTE_MS, 30_000), (0, 10_000))
+PACES = ((2 * DAY_MS, 15 * MINUTE_MS), (6 * HOUR_MS, 8 * MINUTE_MS), (30 * MINUTE_MS, 30_000), (0, 10_000))
 """(up to so long before the end, the director is asked that often): the nearer, the finer."""
 STILL_SINCE_MS = 40 * HOUR_MS
 """What stands still on stage at the first start has stood for so long."""
@@ -55,12 +55,10 @@ def make_history(cluster: Cluster) -> int:
         rehearsal.play(now - STILL_SINCE_MS, PACES[0][1])
         _let_go_of_what_stands_still(rehearsal)
         rehearse(rehearsal, now)
-        jobs = list(rehearsal.jobs.values())
-        if SandboxObject.objects.filter(cluster=cluster, kind="workload").exists():
-            jobs = [job for job in jobs if job.is_over]
-            _store(cast, rehearsal, jobs)
-        else:
-            _store(cast, rehearsal, jobs)
+        in_use = SandboxObject.objects.filter(cluster=cluster, kind="workload").exists()
+        jobs = [job for job in rehearsal.jobs.values() if job.is_over or not in_use]
+        _store(cast, rehearsal, jobs)
+        if not in_use:
             _put(cluster, rehearsal.engine.world)
     return len(jobs)
 

@@ -7,7 +7,7 @@ write-back does.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from clusters.backends.sandbox.facts import to_ms
@@ -173,6 +173,16 @@ class PlayedJob:
             self._event(at, move.reason.code.value, move.reason.facts)
         if move.next_attempt:
             self._next_attempt(now)
+
+    def forget_object(self, name: str, now: datetime) -> None:
+        """The object of an earlier attempt is gone: so are its pods."""
+        for attempt in self.attempts[:-1]:
+            if attempt.object_name == name and attempt.released_at is None:
+                attempt.released_at = now
+                attempt.runs = tuple(
+                    replace(run, released_at=now) if run.ended_at is not None and run.released_at is None else run
+                    for run in attempt.runs
+                )
 
     def _record_runs(self, move: Move, facts: WorkloadFacts | None, now: datetime) -> None:
         attempt = self.attempt

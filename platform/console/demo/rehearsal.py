@@ -101,6 +101,8 @@ class Rehearsal:
             owner = self._owner.get(name)
             if owner is not None and owner.key in self._live and owner.attempt.object_name == name:
                 touched[owner.key] = owner
+        for name in changes.removed_workloads & self._owner.keys():
+            self._owner[name].forget_object(name, from_ms(self.now_ms))
         for key in [key for key, due in self._due.items() if due <= self.now_ms]:
             if key in self._live:
                 touched[key] = self._live[key]

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import permutations
 
-from clusters.simulation.randomness import draw_between
+from console.demo.fates import between, fate_of
 from console.demo.layout import H100
 from console.demo.repertoire import Part, compose
 from console.demo.rooms import fits_now, leaving, movable, subset
@@ -76,7 +76,7 @@ def _preempted(situation: Situation) -> list[JobSight]:
 
 def _is_stale(seed: int, situation: Situation, job: JobSight) -> bool:
     """It has been in the queue for longer than its owner waits."""
-    return situation.now_ms - job.submitted_ms > draw_between(*PATIENCE_MS, seed, job.key, "patience")
+    return situation.now_ms - job.submitted_ms > between(*PATIENCE_MS, fate_of(seed, job.key).patience)
 
 
 def _keep_waiting(seed: int, situation: Situation, group: GroupSight, wishes: Wishes) -> None:
@@ -143,8 +143,7 @@ def _is_ripe(seed: int, situation: Situation, lane: JobSight, spare: int, is_gue
     """A normal job shall take this low one's place now: once, after a while, and where preempted jobs are few."""
     if lane.preemptions or lane.running_since_ms is None or (spare > 0 and not is_guest):
         return False
-    bump_after = draw_between(*BUMP_AFTER_MS, seed, lane.key, "bump")
-    return situation.now_ms - lane.running_since_ms >= bump_after
+    return situation.now_ms - lane.running_since_ms >= between(*BUMP_AFTER_MS, fate_of(seed, lane.key).turn)
 
 
 def _send(seed: int, situation: Situation, team: str, priority: Priority, wishes: Wishes) -> None:
