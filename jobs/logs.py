@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 
 from clusters.contract import BackendError
@@ -21,7 +21,7 @@ from clusters.services import backend
 from common.faults import reach
 from common.locks import LockSpace, try_session_lock
 from jobs.domain.words import TERMINAL_STATES
-from jobs.models import Attempt, LogChunk
+from jobs.models import Attempt, LogChunk, Run
 from jobs.specs import workload_ref
 
 logger = logging.getLogger(__name__)
@@ -51,8 +51,9 @@ def collect_logs() -> int:
         if not taken:
             return 0
         until = timezone.now() + timedelta(seconds=SWEEP_SECONDS)
+        has_run = Exists(Run.objects.filter(attempt=OuterRef("pk"), started_at__isnull=False))
         waiting = (
-            Attempt.objects.filter(log_complete=False, seen_at__isnull=False)
+            Attempt.objects.filter(has_run | ~Q(end=""), log_complete=False, seen_at__isnull=False)
             .select_related("job__team", "job__cluster")
             .order_by(F("log_checked_at").asc(nulls_first=True))[:SWEEP_ATTEMPTS]
         )
@@ -63,10 +64,18 @@ def collect_logs() -> int:
             try:
                 collect_attempt(attempt)
             except BackendError as error:
-                logger.warning("logs of %s: %s", attempt.object_name, error.code)
-                Attempt.objects.filter(pk=attempt.pk).update(log_checked_at=timezone.now())
+                _put_off(attempt, error.code)
+            except Exception:  # one log that cannot be kept must not stop the others
+                logger.exception("logs of %s cannot be kept", attempt.object_name)
+                _put_off(attempt, "internal_error")
             done += 1
         return done
+
+
+def _put_off(attempt: Attempt, code: str) -> None:
+    """Others first; this one comes again with the next round."""
+    logger.warning("logs of %s: %s", attempt.object_name, code)
+    Attempt.objects.filter(pk=attempt.pk).update(log_checked_at=timezone.now())
 
 
 def collect_attempt(attempt: Attempt) -> None:
