@@ -118,13 +118,13 @@ def _node(node: NodeView, team_of: Mapping[str, str], letters: Mapping[str, str]
 
 
 def _squares(node: NodeView, team_of: Mapping[str, str], letters: Mapping[str, str]) -> Iterable[Square]:
-    order = {"used": 0, "reserved": 1, "ending": 2}
-    held = []
+    held: dict[str, list[Square]] = {"used": [], "reserved": [], "ending": []}
     for holder in node.holders:
         kind = "ending" if holder["ending"] else "used" if holder["running"] else "reserved"
         letter = letters.get(team_of.get(str(holder["job_ulid"]), ""), "")
-        held.extend([Square(kind, letter)] * int(str(holder["cards"])))
-    yield from sorted(held, key=lambda square: (order[square.kind], square.letter))
+        held[kind].extend([Square(kind, letter)] * int(str(holder["cards"])))
+    for kind, squares in held.items():
+        yield from sorted(squares, key=lambda square: square.letter)[: getattr(node, kind)]
     yield from [Square("outside")] * node.outside
     yield from [Square("free")] * node.free
     sick = min(node.sick, node.out)

@@ -111,6 +111,12 @@ def test_every_card_of_a_node_is_one_square() -> None:
     assert (drawn.note, drawn.alarm) == ("1 sick", True)
 
 
+def test_a_card_that_others_still_leave_is_drawn_once() -> None:
+    """Four cards are promised already to the next job, of eight that end."""
+    drawn = _node(node(ending=8, holders=(holder(4, running=False), holder(8, ending=True))), {}, {}, is_sliced=False)
+    assert [square.kind for square in drawn.squares] == ["ending"] * 8
+
+
 @pytest.mark.parametrize(
     ("figures", "note", "alarm"),
     [
