@@ -16,6 +16,7 @@ from accounts.policy import Action, require
 from clusters.models import NodeGroup
 from common.api import errors, field_names, object_body, page_of
 from common.errors import FieldProblem, InvalidInput, NotFound
+from common.texts import storable
 from quotas.models import TeamQueue
 from quotas.selectors import quota_rows
 from quotas.services import quotas_apply, shares_set
@@ -87,13 +88,8 @@ class SharesView(APIView):
         points = _points(object_body(request).get("shares"))
         queues = {q.team.slug: q for q in TeamQueue.objects.filter(cluster=found.cluster).select_related("team")}
         if unknown := sorted(set(points) - set(queues)):
-            raise InvalidInput(
-                [
-                    FieldProblem(
-                        "shares", "unknown_team", _("There is no team of the name %(name)s.") % {"name": unknown[0]}
-                    )
-                ]
-            )
+            message = _("There is no team of the name %(name)s.") % {"name": storable(unknown[0])}
+            raise InvalidInput([FieldProblem("shares", "unknown_team", message)])
         shares_set(actor=actor, group=found, basis_points={queues[slug].pk: value for slug, value in points.items()})
         quotas_apply(found.cluster)
         return Response({"shares": points})

@@ -52,6 +52,12 @@ def test_a_text_that_no_column_takes_is_a_problem_of_its_field(
     assert refused("admin", method, path, json.dumps({**rest, field: text})) == (400, [(field, code)])
 
 
+def test_a_share_for_a_team_of_an_impossible_name_is_refused(cast: Cast) -> None:
+    body = json.dumps({"shares": {"\ud800": 1}})
+    answer = refused("admin", "PUT", "clusters/sandbox/groups/h100/shares", body)
+    assert answer == (400, [("shares", "unknown_team")])
+
+
 @pytest.mark.parametrize("zone", ["x", "../../etc/passwd", "America", "Europe/berlin", "a" * 300])
 def test_a_time_zone_that_does_not_exist_is_refused(cast: Cast, zone: str) -> None:
     body = json.dumps({"time_zone": zone})
