@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.template import loader
@@ -40,11 +43,21 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     return render(request, "404.html", status=404)
 
 
+RETRY_AFTER_SECONDS = 5
+
+
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Without the request's context: what broke may be the database behind it."""
+    """Without the request's context: what broke may be the database behind it. While that is away it is a 503."""
+    is_away = isinstance(sys.exc_info()[1], OperationalError | InterfaceError)
+    status = 503 if is_away else 500
+    response: HttpResponse
     if _is_api(request):
-        return _api_error(500, "server_error", _("Something broke here. Nothing was half saved; try again."))
-    return HttpResponse(loader.get_template("500.html").render(), status=500)
+        response = _api_error(status, "server_error", _("Something broke here. Nothing was half saved; try again."))
+    else:
+        response = HttpResponse(loader.get_template("500.html").render({"status": status}), status=status)
+    if is_away:
+        response.headers["Retry-After"] = str(RETRY_AFTER_SECONDS)
+    return response
 
 
 def _is_api(request: HttpRequest) -> bool:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 
 import pytest
+from django.db import InterfaceError, OperationalError
 from django.test import Client, RequestFactory
 from django.urls import reverse
 
@@ -410,6 +411,23 @@ def test_errors_say_what_is_lost_and_what_is_not(visitor: Visitors) -> None:
 def test_the_page_for_our_own_failure_needs_no_database(rf: RequestFactory) -> None:
     answer = server_error(rf.get("/jobs/"))
     assert answer.status_code == 500 and "Jobs that were submitted are safe" in words(answer)
+
+
+@pytest.mark.parametrize("error", [OperationalError, InterfaceError])
+@pytest.mark.parametrize("path", ["/jobs/", "/api/v1/jobs"])
+def test_while_the_database_is_away_people_and_scripts_are_asked_to_come_back(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch, path: str, error: type[Exception]
+) -> None:
+    def away(*_args: object, **_named: object) -> None:
+        raise error("the connection is closed")
+
+    client = Client(raise_request_exception=False)
+    client.force_login(cast.users["eng-vision-1"], backend="allauth.account.auth_backends.AuthenticationBackend")
+    monkeypatch.setattr("jobs.selectors.jobs_visible", away)
+    answer = client.get(path)
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
+    monkeypatch.setattr("jobs.selectors.jobs_visible", lambda _viewer: 1 // 0)
+    assert client.get(path).status_code == 500
 
 
 def test_a_time_zone_that_this_machine_does_not_know_breaks_no_page(visitor: Visitors, cast: Cast) -> None:
