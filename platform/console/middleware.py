@@ -1,4 +1,4 @@
-"""Errors of services on pages: one clear page with the sentence, in the status that fits."""
+"""What holds for every answer: no cache keeps it, and an error of a service becomes one clear page."""
 
 from __future__ import annotations
 
@@ -6,10 +6,27 @@ from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.cache import add_never_cache_headers
 from django.utils.translation import gettext as _
 
 from common.errors import DomainError
 from common.pages import BadCursor
+
+
+class NeverCachedMiddleware:
+    """Every answer is for one person at one moment: no cache keeps it, nor the browser of somebody who signed out.
+
+    Static files are answered before this and have rules of their own.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        if not response.has_header("Cache-Control"):
+            add_never_cache_headers(response)
+        return response
 
 
 class PageErrorMiddleware:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
+from allauth.account.adapter import get_adapter
 from django.db import InterfaceError, OperationalError
 from django.test import Client, RequestFactory
 from django.urls import reverse
+from redis.exceptions import ConnectionError as RedisConnectionError
 
 from accounts.models import ApiToken, AuditEvent, Membership, Team, User
 from clusters.models import Node
 from console.pages import server_error
+from console.settings import production
 from jobs.models import Job
 from quotas.models import Share
 from tests.cast import PASSWORD, Cast
@@ -398,6 +402,18 @@ def test_the_operators_admin_is_closed_to_others(visitor: Visitors) -> None:
     assert visitor("lead-vision").get("/operator/jobs/job/").status_code == 302
 
 
+@pytest.mark.parametrize("path", ["/jobs/", "/jobs/new/", "/account/tokens/", "/nowhere/", "/api/v1/jobs", "/readyz"])
+def test_no_cache_keeps_what_one_person_was_shown(visitor: Visitors, path: str) -> None:
+    kept = visitor("eng-vision-1").get(path).headers["Cache-Control"]
+    assert {"no-store", "private"} <= set(kept.split(", "))
+
+
+def test_behind_the_proxy_the_limit_of_sign_ins_counts_each_address(rf: RequestFactory, settings: Any) -> None:
+    settings.ALLAUTH_TRUSTED_PROXY_COUNT = production.ALLAUTH_TRUSTED_PROXY_COUNT
+    asked = rf.get("/sign-in/", REMOTE_ADDR="127.0.0.1", headers={"X-Forwarded-For": "203.0.113.9"})
+    assert get_adapter().get_client_ip(asked) == "203.0.113.9"
+
+
 # --------------------------------------------------------------------------- errors
 
 
@@ -413,9 +429,9 @@ def test_the_page_for_our_own_failure_needs_no_database(rf: RequestFactory) -> N
     assert answer.status_code == 500 and "Jobs that were submitted are safe" in words(answer)
 
 
-@pytest.mark.parametrize("error", [OperationalError, InterfaceError])
+@pytest.mark.parametrize("error", [OperationalError, InterfaceError, RedisConnectionError])
 @pytest.mark.parametrize("path", ["/jobs/", "/api/v1/jobs"])
-def test_while_the_database_is_away_people_and_scripts_are_asked_to_come_back(
+def test_while_the_data_is_away_people_and_scripts_are_asked_to_come_back(
     cast: Cast, monkeypatch: pytest.MonkeyPatch, path: str, error: type[Exception]
 ) -> None:
     def away(*_args: object, **_named: object) -> None:
