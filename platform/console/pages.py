@@ -10,6 +10,7 @@ from django.shortcuts import redirect, render
 from django.template import loader
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
+from redis.exceptions import RedisError
 
 from accounts.selectors import has_teams
 from accounts.web import actor_of_page, signed_in
@@ -48,7 +49,7 @@ RETRY_AFTER_SECONDS = 5
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """Without the request's context: what broke may be the database behind it. While that is away it is a 503."""
-    is_away = isinstance(sys.exc_info()[1], OperationalError | InterfaceError)
+    is_away = isinstance(sys.exc_info()[1], OperationalError | InterfaceError | RedisError)
     status = 503 if is_away else 500
     response: HttpResponse
     if _is_api(request):
