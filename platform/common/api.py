@@ -11,7 +11,6 @@ from django.http import Http404
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import inline_serializer
 from rest_framework import exceptions, serializers
-from rest_framework.parsers import JSONParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import exception_handler as drf_exception_handler
@@ -112,36 +111,6 @@ def page_of(name: str, row: type[serializers.Serializer[Any]]) -> serializers.Se
             "results": row(many=True),
         },
     )
-
-
-NESTING_MAX = 32
-
-
-class BodyParser(JSONParser):
-    """JSON bodies. What is nested without sense is refused here: nothing behind it has to reckon with it."""
-
-    def parse(self, stream: Any, media_type: Any = None, parser_context: Any = None) -> Any:
-        try:
-            body = super().parse(stream, media_type, parser_context)
-        except RecursionError as error:
-            raise exceptions.ParseError(_("This body is nested too deeply.")) from error
-        if _is_deeper(body, NESTING_MAX):
-            raise exceptions.ParseError(_("This body is nested too deeply."))
-        return body
-
-
-def _is_deeper(value: Any, levels: int) -> bool:
-    """Are there containers below ``levels`` levels of them? Walks level by level, never by recursion."""
-    here = [value]
-    for _level in range(levels + 1):
-        here = [child for node in here if isinstance(node, (dict, list)) for child in _children(node)]
-        if not here:
-            return False
-    return True
-
-
-def _children(node: dict[str, Any] | list[Any]) -> Any:
-    return node.values() if isinstance(node, dict) else node
 
 
 def object_body(request: Request) -> dict[str, Any]:
