@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.http import Http404
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import inline_serializer
@@ -58,6 +58,8 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
             _("This page address is not valid. Start at the first page."),
             "cursor",
         )
+    if isinstance(error, RequestDataTooBig):
+        return _one(413, "client_error", "too_large", _("This request is too large. At most 2 MB are read."), None)
     if isinstance(error, Http404):
         error = exceptions.NotFound()
     elif isinstance(error, PermissionDenied):
