@@ -58,8 +58,10 @@ def load(job_ids: Sequence[int]) -> list[Loaded | Unreadable]:
         Job.objects.filter(pk__in=job_ids).select_related("team", "cluster", "group", "local_queue__queue", "sync")
     )
     attempts: dict[int, list[Attempt]] = defaultdict(list)
+    newest_number = {job.pk: job.attempt_no for job in jobs}
     for attempt in Attempt.objects.filter(job__in=job_ids).order_by("number"):
-        attempts[attempt.job_id].append(attempt)
+        if attempt.number <= newest_number[attempt.job_id]:  # one of a restart in between does not go with this row
+            attempts[attempt.job_id].append(attempt)
     newest = {job.pk: attempts[job.pk][-1] for job in jobs}
     runs: dict[int, list[RunView]] = defaultdict(list)
     for run in Run.objects.filter(attempt__in=[a.pk for a in newest.values()], replica=0).order_by("ordinal"):

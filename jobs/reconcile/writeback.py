@@ -57,17 +57,18 @@ class ClaimLost(Exception):
 
 
 def write_back(claim: Claim, loaded: Loaded, move: Move, outcome: Outcome, now: datetime) -> bool:
-    """Record a step. False if the claim was lost, and then nothing is recorded.
+    """Record a step. False if the claim was lost or the job restarted, and then nothing is recorded.
 
     The job's row is locked first, as a person's operation does: in another order the two would deadlock.
     """
     reach("writeback.before")
     try:
         with transaction.atomic():
-            generation = (
-                Job.objects.select_for_update(no_key=True).values_list("generation", flat=True).get(pk=loaded.job.pk)
-            )
-            _release_claim(claim, loaded, move, outcome, now, has_newer_wish=generation > loaded.job.generation)
+            locked = Job.objects.select_for_update(no_key=True).only("generation", "attempt_no").get(pk=loaded.job.pk)
+            has_newer_wish = locked.generation > loaded.job.generation
+            _release_claim(claim, loaded, move, outcome, now, has_newer_wish=has_newer_wish)
+            if locked.attempt_no != loaded.attempt.number:
+                return False  # restarted since it was loaded: nothing of this step is about the new attempt
             _write_attempt(loaded, move, outcome, now)
             _write_older(loaded, now)
             _write_runs(loaded, move, now)
@@ -219,9 +220,7 @@ def _write_job(loaded: Loaded, move: Move, now: datetime) -> None:
     if move.next_attempt:
         changes["attempt_no"] = loaded.attempt.number + 1
     if changes:
-        changed = Job.objects.filter(pk=job.pk, attempt_no=loaded.attempt.number).update(**changes)
-        if changed != 1:
-            raise ClaimLost(job.public_id)
+        Job.objects.filter(pk=job.pk).update(**changes)
     if state_changed or code_changed or ("is_held" in changes and move.held):
         _write_event(loaded, reason, at, now)
     if move.next_attempt:
