@@ -56,7 +56,7 @@ def choose_group(
                 (candidate, shape_of(cards, cards_per_node=candidate.cards_per_node, vendor=candidate.vendor))
             )
         except NoShape as error:
-            refused = refused or error
+            refused = refused or error.up_to(candidate.capacity)  # the largest group comes first
     if not shaped:
         raise refused or LookupError("no group")
     fitting = [pair for pair in shaped if cards <= pair[0].capacity] or shaped

@@ -25,6 +25,10 @@ class NoShape(ValueError):
         self.cards = cards
         self.nearest = nearest
 
+    def up_to(self, capacity: int) -> NoShape:
+        """The same without counts that no group could ever give; of none that could, the nearest below stays."""
+        return NoShape(self.cards, tuple(n for n in self.nearest if n <= capacity) or self.nearest[:1])
+
 
 def per_pod_sizes(cards_per_node: int, vendor: str) -> tuple[int, ...]:
     """Cards one pod may have, ascending. Ascend nodes take 1, 2, 4 or 8, then whole nodes (decision 12)."""

@@ -211,7 +211,10 @@ def _group_and_shape(
             if chosen is None:
                 _refuse_model(checks, asked in by_slug and by_slug[asked].group.sharing != "exclusive")
                 return None, None
-            shape = shape_of(cards, cards_per_node=chosen.cards_per_node, vendor=chosen.vendor)
+            try:
+                shape = shape_of(cards, cards_per_node=chosen.cards_per_node, vendor=chosen.vendor)
+            except NoShape as error:
+                raise error.up_to(chosen.capacity) from error
         else:
             last = (
                 Job.objects.filter(owner=actor.user, framework=framework.value, group__cluster=place.cluster)

@@ -218,6 +218,8 @@ def test_a_count_without_shape_names_the_two_nearest_good_ones(cast: Cast) -> No
     assert _sentence(cast, {"cards": 11}) == "11 cards cannot be split into equal pods. Take 10 or 12."
     ascend = {"cards": 11, "card_model": "ascend-910b"}
     assert _sentence(cast, ascend) == "11 cards cannot be split into equal pods. Take 8 or 16."
+    most = {"cards": 17, "card_model": "ascend-910b"}
+    assert _sentence(cast, most) == "17 cards cannot be split into equal pods. Take 16."
 
 
 def test_more_cards_than_the_model_has_names_how_many_there_are(cast: Cast) -> None:

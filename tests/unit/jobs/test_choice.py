@@ -99,6 +99,13 @@ def test_a_count_that_no_group_of_the_vendor_can_split_is_refused_with_neighbour
     assert caught.value.nearest == (10, 12)
 
 
+def test_no_neighbour_is_offered_that_can_never_start() -> None:
+    for cards, framework, nearest in ((33, Framework.PYTORCH, (32,)), (17, Framework.MINDSPORE, (16,))):
+        with pytest.raises(NoShape) as caught:
+            choose_group(ALL, cards=cards, framework=framework, last_vendor=None)
+        assert caught.value.nearest == nearest
+
+
 def test_without_any_group_there_is_nothing_to_choose() -> None:
     for candidates in ([], [SLICES]):
         with pytest.raises(LookupError):
