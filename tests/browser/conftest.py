@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 from django.conf import settings
+from django.db import connections
 from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
 from pytest_django.live_server_helper import LiveServer
@@ -24,6 +25,13 @@ def _database_beside_playwright() -> Iterator[None]:
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
     yield
     del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+@pytest.fixture(autouse=True)
+def _no_connection_left_open() -> Iterator[None]:
+    """Under Playwright's loop Django keeps a connection of its own, which nobody would close at the end."""
+    yield
+    connections.close_all()
 
 
 @pytest.fixture(scope="session")
