@@ -125,6 +125,8 @@ class JobForm(ServiceForm):
             "kind",
             SegmentedChoice([(k.value, labels.KINDS[k]) for k in Kind], closed=frozenset({Kind.INFERENCE.value})),
         )
+        if not may_high:
+            self.fields["priority"].help_text = _("High and urgent are for team leads; ask yours when it matters.")
         self.fields["kind"].help_text = _("Inference is not offered yet.")
         any_model = pgettext_lazy("card model", "Chosen for you")
         self._widget("card_model", forms.Select(choices=[("", any_model), *groups]))

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from accounts.policy import Action, teams_where
-from accounts.selectors import audit_page
+from accounts.selectors import audit_page, team_choices
 from accounts.web import actor_of_page, signed_in
 from clusters.contract import NodeHealth
 from clusters.selectors import GroupView, NodeView, group_views
@@ -22,7 +22,7 @@ from common.htmx import render_page
 from jobs import selectors
 from jobs.charts import draw_groups, team_letters
 from jobs.models import Job
-from jobs.pages.lists import filters_of, render_job_list
+from jobs.pages.lists import Choice, filters_of, render_job_list
 from jobs.selectors import JobFilters
 
 P = ParamSpec("P")
@@ -129,7 +129,8 @@ def job_list(request: HttpRequest) -> HttpResponse:
     names = ("state", "search", "group", "team")
     filters = filters_of(request, JobFilters(), names)
     chosen = {name: getattr(filters, name) for name in names}
-    context = {"console": "admin", "show_owner": True, "show_team": True}
+    teams = [Choice(slug, name, slug == filters.team) for slug, name in team_choices()]
+    context = {"console": "admin", "teams": teams, "show_owner": True, "show_team": True}
     return render_job_list(request, viewer, filters, chosen, context)
 
 

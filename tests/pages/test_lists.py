@@ -86,6 +86,17 @@ def test_jobs_of_another_team_leak_neither_into_rows_nor_into_counts(cast: Cast,
     assert re.search(r">All <span class=\"sl-num\">0</span>", html(answer))
 
 
+def test_an_admin_narrows_the_list_to_one_team(cast: Cast, visitor: Visitors) -> None:
+    with Stage(cast) as stage:
+        stage.submit("eng-vision-1", name="of vision")
+        stage.submit("eng-language-1", name="of language")
+    admin = visitor("admin")
+    assert set(names_in(html(admin.get("/admin/jobs/")))) == {"of vision", "of language"}
+    narrowed = html(admin.get("/admin/jobs/", team="language"))
+    assert names_in(narrowed) == ["of language"]
+    assert '<option value="language" selected>' in narrowed
+
+
 def test_pages_by_key_show_every_job_once(cast: Cast, visitor: Visitors) -> None:
     crowd(cast, 120, states=["succeeded"])
     engineer = visitor("eng-vision-1")

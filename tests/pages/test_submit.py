@@ -166,6 +166,9 @@ def test_high_and_urgent_are_closed_for_engineers_and_open_for_leads(visitor: Vi
 
     assert closed("eng-vision-1") == {"high", "urgent"}
     assert closed("lead-vision") == set()
+    reason = "High and urgent are for team leads"
+    assert reason in words(visitor("eng-vision-1").get("/jobs/new/"))
+    assert reason not in words(visitor("lead-vision").get("/jobs/new/"))
 
 
 def test_somebody_in_two_teams_says_which(cast: Cast, visitor: Visitors) -> None:
