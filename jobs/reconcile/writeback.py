@@ -221,7 +221,7 @@ def _write_job(loaded: Loaded, move: Move, now: datetime) -> None:
         changes["attempt_no"] = loaded.attempt.number + 1
     if changes:
         Job.objects.filter(pk=job.pk).update(**changes)
-    if state_changed or code_changed or ("is_held" in changes and move.held):
+    if state_changed or code_changed:
         _write_event(loaded, reason, at, now)
     if move.next_attempt:
         _next_attempt(loaded, now)
