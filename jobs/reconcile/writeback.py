@@ -71,8 +71,9 @@ def write_back(claim: Claim, loaded: Loaded, move: Move, outcome: Outcome, now: 
                 return False  # restarted since it was loaded: nothing of this step is about the new attempt
             _write_attempt(loaded, move, outcome, now)
             _write_older(loaded, now)
-            _write_runs(loaded, move, now)
-            _write_job(loaded, move, now)
+            runs = runs_after(loaded, move, now)
+            _write_runs(loaded, runs)
+            _write_job(loaded, move, runs, now)
             reach("writeback.commit.before")
     except ClaimLost:
         return False
@@ -168,8 +169,7 @@ def runs_after(loaded: Loaded, move: Move, now: datetime) -> tuple[RunView, ...]
     return runs
 
 
-def _write_runs(loaded: Loaded, move: Move, now: datetime) -> None:
-    after = runs_after(loaded, move, now)
+def _write_runs(loaded: Loaded, after: tuple[RunView, ...]) -> None:
     if after == loaded.runs:
         return
     before = {run.ordinal: run for run in loaded.runs}
@@ -198,7 +198,7 @@ def _write_runs(loaded: Loaded, move: Move, now: datetime) -> None:
 # --------------------------------------------------------------------------- job
 
 
-def _write_job(loaded: Loaded, move: Move, now: datetime) -> None:
+def _write_job(loaded: Loaded, move: Move, runs: tuple[RunView, ...], now: datetime) -> None:
     job = loaded.job
     reason = _calm_reason(loaded, move, now)
     state_changed = job.state != move.state.value
@@ -222,7 +222,7 @@ def _write_job(loaded: Loaded, move: Move, now: datetime) -> None:
     if changes:
         Job.objects.filter(pk=job.pk).update(**changes)
     if state_changed or code_changed:
-        _write_event(loaded, reason, at, now)
+        _write_event(loaded, reason, runs, at, now)
     if move.next_attempt:
         _next_attempt(loaded, now)
     elif move.state in TERMINAL_STATES and move.ending is not None:
@@ -253,8 +253,7 @@ def _happened_at(facts: WorkloadFacts | None, move: Move, now: datetime) -> date
     return min(at, now) if at is not None else now
 
 
-def _write_event(loaded: Loaded, reason: Reason, at: datetime, now: datetime) -> None:
-    runs = loaded.runs
+def _write_event(loaded: Loaded, reason: Reason, runs: tuple[RunView, ...], at: datetime, now: datetime) -> None:
     JobEvent.objects.create(
         job=loaded.job,
         at=at,
