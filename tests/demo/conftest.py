@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 import time_machine
-from django.utils import timezone
 
 from clusters.models import Cluster
 from console.demo import history
 from console.setup import ensure_instance
+
+MOMENT = datetime(2026, 3, 4, 9, 30, tzinfo=UTC)
+"""A play follows from its seed and its moment: with a fixed one the same tests see the same stage."""
 
 
 @pytest.fixture
@@ -22,7 +25,7 @@ def short_history(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def clock(db: None) -> Iterator[time_machine.Traveller]:
     """Time stands still and moves only when told to."""
-    with time_machine.travel(timezone.now(), tick=False) as traveller:
+    with time_machine.travel(MOMENT, tick=False) as traveller:
         yield traveller
 
 

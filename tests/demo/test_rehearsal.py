@@ -110,9 +110,14 @@ def test_a_rehearsed_job_leaves_the_rows_of_a_real_one(db: None, title: str) -> 
         for attempt in job.attempts.order_by("number")
         for run in attempt.runs.order_by("ordinal")
     ]
-    told = [(event.code, event.attempt_no, event.by_owner) for event in played.events]
-    assert story(told) == story([(e.code, e.attempt_no, e.actor_id is not None) for e in job.events.order_by("id")])
+    told = [(event.code, event.attempt_no, event.run_ordinal, event.by_owner) for event in played.events]
+    rows = job.events.order_by("id")
+    assert story(told) == story([(row.code, row.attempt_no, row.run_ordinal, row.actor_id is not None) for row in rows])
     assert played.events[0].facts.keys() == job.events.earliest("id").facts.keys()
+
+
+Told = tuple[str, int, int | None, bool]
+"""(code, attempt, run, whether the owner did it)"""
 
 
 def known(run: RunView | Run) -> tuple[bool, ...]:
@@ -120,7 +125,7 @@ def known(run: RunView | Run) -> tuple[bool, ...]:
     return tuple(at is not None for at in times)
 
 
-def story(events: list[tuple[str, int, bool]]) -> list[tuple[str, int, bool]]:
+def story(events: list[Told]) -> list[Told]:
     """Without what lies between two looks: the real loop acts on one look and sees the effect at the next."""
     passing = {"starting", "pulling_image", "waiting_for_pods", "waiting_for_release"}
     return [event for event in events if event[0] not in passing]

@@ -41,7 +41,7 @@ _MINUTES = {8: (240, 840), 4: (120, 600), 2: (45, 480), 1: (20, 400)}
 _SIZES = (8, 4, 2, 1)
 _WANTED = (8, 4, 4, 4, 2, 2, 2, 2, 1, 1)
 
-SLICE_JOBS = (3, 6)
+SLICE_JOBS = (3, 9)
 SLICE_SIZES = (1, 2, 2, 3, 4, 7)
 SLICE_PAUSE_MINUTES = 15
 SLICE_MINUTES = ((3, 15), (3, 15), (60, 420))

@@ -150,7 +150,6 @@ class PlayedJob:
         at = _happened_at(facts, move, now)
         state_changed = self.state is not move.state
         code_changed = self.reason.code is not move.reason.code
-        newly_held = move.held and not self.is_held
         self.is_held, self.is_stopping, self.is_degraded = move.held, move.stopping, move.degraded
         self.state, self.reason = move.state, move.reason
         if state_changed:
@@ -169,7 +168,7 @@ class PlayedJob:
             attempt.is_infrastructure, attempt.exit_code = ending.infrastructure, ending.exit_code
         if move.state in TERMINAL_STATES and self.ended_at is None:
             self.ended_at = move.ending.at if move.ending else now
-        if state_changed or code_changed or newly_held:
+        if state_changed or code_changed:
             self._event(at, move.reason.code.value, move.reason.facts)
         if move.next_attempt:
             self._next_attempt(now)

@@ -25,7 +25,7 @@ from quotas.models import Demand, LocalQueue
 
 BATCH = 1_000
 LOGS_OF_NEWEST = 50
-LOG_LINES = 120
+LOG_LINES = 400
 
 
 @dataclass(frozen=True, slots=True)
