@@ -1,0 +1,58 @@
+"""The same number of queries for ten jobs as for ten thousand, on every address of the API that reads (B5c)."""
+
+from __future__ import annotations
+
+import pytest
+
+from jobs.models import Job
+from tests.api.client import Api
+from tests.cast import Cast
+from tests.services.many import many_jobs
+from tests.services.test_query_counts import counted
+from tests.stage import BODY
+
+FEW, MANY = 10, 10_000
+
+ENGINEER = ("jobs", "jobs?owner=me&state=failed", "jobs?search=job", "quotas", "quotas?level=local", "me", "tokens")
+DETAIL = ("jobs/{id}", "jobs/{id}/timeline", "jobs/{id}/logs")
+ADMIN = ("jobs", "quotas", "groups", "teams", "jobs/{id}")
+
+
+@pytest.fixture
+def cast(standing_cast: Cast) -> Cast:
+    return standing_cast
+
+
+def _counts(engineer: Api, admin: Api) -> dict[str, int]:
+    public_id = Job.objects.latest("submitted_at").public_id
+    counts = {}
+    for api, name, paths in ((engineer, "engineer", (*ENGINEER, *DETAIL)), (admin, "admin", ADMIN)):
+        for path in paths:
+            address = path.format(id=public_id)
+            counts[f"{name} {path}"] = counted(lambda api=api, address=address: api.get(address))
+    return counts
+
+
+def test_reading_takes_the_same_queries_for_ten_and_for_ten_thousand_jobs(cast: Cast) -> None:
+    engineer, admin = Api("eng-vision-1"), Api("admin")
+    for api in (engineer, admin):
+        api.get("me")  # notes the first use of its token
+    many_jobs(cast, FEW)
+    few = _counts(engineer, admin)
+    many_jobs(cast, MANY)
+    assert _counts(engineer, admin) == few
+    assert max(few.values()) <= 12, few
+
+
+def test_writing_takes_the_same_queries_for_ten_and_for_ten_thousand_jobs(cast: Cast) -> None:
+    api = Api("eng-vision-1")
+
+    def write() -> None:
+        job = api.submit(BODY, Idempotency_Key=str(Job.objects.count()))
+        for operation in ("hold", "resume", "cancel"):
+            assert api.call("POST", f"jobs/{job['id']}/{operation}").status_code == 200
+
+    write()
+    few = counted(write)
+    many_jobs(cast, MANY)
+    assert counted(write) == few
