@@ -226,6 +226,7 @@ _SENTENCES: dict[str, Callable[[_Known], str]] = {
 }
 
 _EVENTS: dict[str, Callable[[], str]] = {
+    "submitted": lambda: _("Submitted."),
     "asked_cancel": lambda: _("Asked to cancel."),
     "asked_restart": lambda: _("Asked to restart: a new attempt at the end of the queue."),
     "asked_hold": lambda: _("Asked to hold."),

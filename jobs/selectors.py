@@ -22,7 +22,7 @@ from jobs.domain.words import Kind as JobKind
 from jobs.models import Attempt, Job, JobEvent, Run
 from jobs.privacy import facts_for, visible_names
 from jobs.reasons import event_text, reason_text
-from jobs.services.operations import ACTIONS, refusal_of
+from jobs.services.operations import actions_of, refusal_of
 
 _LIVE = [state.value for state in LIVE_STATES]
 
@@ -252,7 +252,7 @@ def possible_operations(*, viewer: Actor, job: Job) -> list[Possible]:
     """All operations for a job the viewer sees; no query."""
     result = []
     for operation in Operation:
-        if not can(viewer, ACTIONS[operation], job):
+        if not all(can(viewer, action, job) for action in actions_of(viewer, operation, job)):
             result.append(
                 Possible(operation, False, str(_("Only its owner, a lead of the team or an admin may do this.")))
             )

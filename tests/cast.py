@@ -59,7 +59,8 @@ def build_cast() -> Cast:
     teams = {slug: Team.objects.create(slug=slug, name=slug.title(), space=f"slu-{slug}-000000") for slug in SHARES}
     users = {}
     for username, (team, role) in PEOPLE.items():
-        user = User.objects.create_user(username, password=PASSWORD, is_platform_admin=team is None)
+        is_admin = team is None
+        user = User.objects.create_user(username, password=PASSWORD, is_platform_admin=is_admin, is_staff=is_admin)
         users[username] = user
         if team is not None:
             Membership.objects.create(user=user, team=teams[team], role=role)

@@ -46,6 +46,8 @@ class Tick:
     x: str
     text: str
     anchor: str
+    at: str  # ISO 8601, for a browser that shows its own zone
+    shape: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,15 +109,21 @@ class _Clock:
         while at <= self.end:
             share = self.share(at)
             anchor = "start" if share < 5 else "end" if share > 95 else "middle"
-            ticks.append(Tick(_percent(share), _tick_text(at, step), anchor))
+            ticks.append(Tick(_percent(share), _tick_text(at, step), anchor, at.isoformat(), _tick_shape(step)))
             at += step
         return tuple(ticks)
 
 
-def _tick_text(at: datetime, step: timedelta) -> str:
+def _tick_shape(step: timedelta) -> str:
+    """How much of the moment a tick shows; the browser writes the same shape in its own zone."""
     if step >= timedelta(days=1):
-        return date_format(at, pgettext("date format", "j M"))
-    return date_format(at, "H:i:s" if step < timedelta(minutes=1) else "H:i")
+        return "date"
+    return "second" if step < timedelta(minutes=1) else "clock"
+
+
+def _tick_text(at: datetime, step: timedelta) -> str:
+    shapes = {"date": pgettext("date format", "j M"), "second": "H:i:s", "clock": "H:i"}
+    return date_format(at, shapes[_tick_shape(step)])
 
 
 def _row(attempt: Attempt, ending: str, clock: _Clock, now: datetime) -> AttemptRow:

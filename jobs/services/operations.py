@@ -18,7 +18,7 @@ from common.errors import DomainError
 from common.faults import reach
 from common.hints import send
 from jobs.domain.operations import Cell, Effect, Operation, Situation, cell
-from jobs.domain.words import TERMINAL_STATES, Desired, JobState
+from jobs.domain.words import TERMINAL_STATES, Desired, JobState, Priority
 from jobs.labels import REFUSALS
 from jobs.models import Job, JobEvent, JobSync
 from jobs.services.submit import attempt_create
@@ -31,6 +31,15 @@ ACTIONS = {
     Operation.HOLD: Action.JOB_HOLD,
     Operation.RESUME: Action.JOB_RESUME,
 }
+
+
+_PRIORITY_ACTIONS = {Priority.HIGH: Action.PRIORITY_HIGH, Priority.URGENT: Action.PRIORITY_URGENT}
+
+
+def actions_of(actor: Actor, operation: Operation, job: Job) -> list[Action]:
+    """Everything the policy must allow. Who may not submit at a priority may not restart at it either; admins may."""
+    needed = _PRIORITY_ACTIONS.get(Priority(job.priority)) if operation is Operation.RESTART else None
+    return [ACTIONS[operation], *([needed] if needed is not None and not actor.is_admin else [])]
 
 
 def situation_of(job: Job) -> Situation:
@@ -55,7 +64,8 @@ def job_operate(*, actor: Actor, job: Job, operation: Operation) -> Job:
     ``job`` comes from a selector that already checked that the actor may see it. Asking twice changes nothing.
     Raises NotAllowed (403), DomainError with a refusal's code (409).
     """
-    require(actor, ACTIONS[operation], job)
+    for action in actions_of(actor, operation, job):
+        require(actor, action, job)
     with transaction.atomic():
         locked = Job.objects.select_for_update().get(pk=job.pk)
         if (refusal := refusal_of(operation, locked)) is not None:

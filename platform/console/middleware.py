@@ -48,4 +48,4 @@ class PageErrorMiddleware:
 
 def _page(request: HttpRequest, status: int, message: str) -> HttpResponse:
     template = f"{status}.html" if status in {403, 404} else "400.html"
-    return render(request, template, {"message": message}, status=status)
+    return render(request, template, {"message": message, "code": status}, status=status)

@@ -7,5 +7,9 @@ import os
 from django.core.wsgi import get_wsgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings.base")
+# A request never waits for the database without bound; workers have limits of their own.
+os.environ.setdefault(
+    "PGOPTIONS", "-c statement_timeout=15s -c lock_timeout=10s -c idle_in_transaction_session_timeout=30s"
+)
 
 application = get_wsgi_application()

@@ -136,6 +136,7 @@
     clock: { hour: "2-digit", minute: "2-digit", hourCycle: "h23" },
     second: { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" },
     day: { day: "numeric", month: "short" },
+    date: { day: "numeric", month: "short" },
     stamp: { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23" },
   };
   const locale = root.lang === "en" ? "en-GB" : root.lang;
@@ -157,6 +158,10 @@
       time.textContent = localWords(at, time.dataset.shape);
       time.title = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "long" }).format(at);
       delete time.dataset.shape;
+    }
+    for (const tick of document.querySelectorAll("svg text[data-shape]")) {
+      tick.textContent = localWords(new Date(tick.dataset.at), tick.dataset.shape);
+      delete tick.dataset.shape;
     }
   }
 

@@ -111,7 +111,7 @@ ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_LOGOUT_ON_GET = False
 ACCOUNT_SESSION_REMEMBER = None
 ACCOUNT_PREVENT_ENUMERATION = True
-ACCOUNT_RATE_LIMITS = {"login": "60/m/ip", "login_failed": "20/5m/ip,5/5m/key"}
+ACCOUNT_RATE_LIMITS = {"login": "60/m/ip", "login_failed": "20/5m/ip,50/1h/key"}
 SESSION_COOKIE_AGE = int(timedelta(days=14).total_seconds())
 SESSION_COOKIE_NAME = "sluice_session"
 CSRF_COOKIE_NAME = "sluice_csrf"
@@ -216,7 +216,7 @@ CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TIMEZONE = "UTC"
 CELERY_TASK_DEFAULT_QUEUE = "sync"
-CELERY_TASK_ROUTES = {"jobs.*": {"queue": "reconcile"}, "clusters.*": {"queue": "sync"}}
+CELERY_TASK_ROUTES = {"jobs.*": {"queue": "reconcile"}, "clusters.*": {"queue": "sync"}, "quotas.*": {"queue": "sync"}}
 
 # --- what an installation may tune -------------------------------------------
 SLUICE = {

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 from django.db import transaction
 
-from accounts.models import AuditEvent
+from accounts.models import AuditEvent, Membership, Role
 from common.errors import DomainError, NotAllowed
 from jobs.domain.operations import Operation, Situation, situations
 from jobs.domain.words import JobState
 from jobs.models import Attempt, Job, JobEvent
 from jobs.selectors import possible_operations
 from jobs.services.operations import job_operate
+from jobs.services.submit import job_submit
 from quotas.models import Demand
 from tests.cast import Cast
 from tests.services.jobs.situations import OWNER, job_in
@@ -149,3 +150,18 @@ def test_a_platform_admin_who_is_a_stranger_to_the_team_may_operate_but_a_foreig
                 )
                 assert error.status == 403
         assert job_operate(actor=cast.actor("admin"), job=job, operation=Operation.HOLD).held
+
+
+def test_a_restart_needs_the_right_to_the_jobs_priority(cast: Cast) -> None:
+    """Somebody who led the team when the job was submitted, and no longer does, may not run it at high again."""
+    lead = cast.actor("lead-vision")
+    body = {"framework": "pytorch", "image": "registry.example/bert:1", "cards": 1, "priority": "high"}
+    job = job_submit(actor=lead, data=body).job
+    Job.objects.filter(pk=job.pk).update(state="failed")
+    Membership.objects.filter(user=lead.user).update(role=Role.ENGINEER)
+    demoted = cast.actor("lead-vision")
+    with pytest.raises(NotAllowed):
+        job_operate(actor=demoted, job=Job.objects.get(pk=job.pk), operation=Operation.RESTART)
+    shown = possible_operations(viewer=demoted, job=Job.objects.get(pk=job.pk))
+    assert not next(p for p in shown if p.operation is Operation.RESTART).allowed
+    job_operate(actor=cast.actor("admin"), job=Job.objects.get(pk=job.pk), operation=Operation.RESTART)

@@ -1,0 +1,120 @@
+"""The matrix: what each kind of person gets from each address and method. Data only.
+
+Columns: a stranger, the owner, a colleague of the same team, an engineer of another team, the team's lead, another
+team's lead, a platform admin. The things asked about belong to the owner and to the team Vision.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+ACTORS = {
+    "stranger": None,
+    "owner": "eng-vision-1",
+    "colleague": "eng-vision-2",
+    "other engineer": "eng-language-1",
+    "lead": "lead-vision",
+    "other lead": "lead-language",
+    "admin": "admin",
+}
+
+
+class Row(NamedTuple):
+    """Statuses in the order of ACTORS. ``job``: the state the job is brought to first."""
+
+    statuses: tuple[int, ...]
+    body: dict[str, Any] = {}
+    job: str = "queued"
+    hidden: bool = False  # 404 of a foreign thing must read like that of a missing one
+
+
+def row(
+    stranger: int, owner: int, colleague: int, engineer: int, lead: int, other_lead: int, admin: int
+) -> tuple[int, ...]:
+    return (stranger, owner, colleague, engineer, lead, other_lead, admin)
+
+
+def everybody(status: int) -> tuple[int, ...]:
+    return (status,) * len(ACTORS)
+
+
+def signed_in(stranger: int, status: int) -> tuple[int, ...]:
+    return (stranger,) + (status,) * (len(ACTORS) - 1)
+
+
+def admins(stranger: int, status: int) -> tuple[int, ...]:
+    return (stranger, 403, 403, 403, 403, 403, status)
+
+
+TEAM_SEES = row(302, 200, 200, 404, 200, 404, 200)
+TEAM_SEES_API = row(401, 200, 200, 404, 200, 404, 200)
+OWNER_ACTS = row(302, 302, 403, 404, 302, 404, 302)
+OWNER_ACTS_API = row(401, 200, 403, 404, 200, 404, 200)
+
+SUBMIT = {"framework": "pytorch", "image": "registry.example/bert:1", "cards": 1, "priority": "normal"}
+
+MATRIX: dict[str, dict[str, Row]] = {
+    "home": {"GET": Row(row(302, 302, 302, 302, 302, 302, 302))},
+    "healthz": {"GET": Row(everybody(200))},
+    "readyz": {"GET": Row(everybody(200))},
+    "account_login": {
+        "GET": Row(row(200, 302, 302, 302, 302, 302, 302)),
+        "POST": Row(row(200, 302, 302, 302, 302, 302, 302)),
+    },
+    "account_logout": {"GET": Row(signed_in(302, 200)), "POST": Row(everybody(302))},
+    "accounts:language": {"POST": Row(everybody(302), {"language": "en"})},
+    "accounts:tokens": {
+        "GET": Row(signed_in(302, 200)),
+        "POST": Row(signed_in(302, 200), {"name": "script", "days": 9}),
+    },
+    "accounts:token_revoke": {"POST": Row(row(302, 302, 404, 404, 404, 404, 404), hidden=True)},
+    "jobs:list": {"GET": Row(signed_in(302, 200))},
+    "jobs:submit": {
+        "GET": Row(signed_in(302, 200)),
+        "POST": Row(row(302, 302, 302, 302, 302, 302, 422), {**SUBMIT, "cards": "1"}),
+    },
+    "jobs:preview": {"GET": Row(signed_in(302, 200))},
+    "jobs:detail": {"GET": Row(TEAM_SEES, hidden=True)},
+    "jobs:logs": {"GET": Row(TEAM_SEES, hidden=True)},
+    "jobs:log_file": {"GET": Row(TEAM_SEES, hidden=True)},
+    "jobs:operate": {
+        "GET": Row(row(302, 200, 403, 404, 200, 404, 200), hidden=True),
+        "POST": Row(OWNER_ACTS, hidden=True),
+    },
+    "team:overview": {"GET": Row(row(302, 403, 403, 404, 200, 404, 404), hidden=True)},
+    "team:jobs": {"GET": Row(row(302, 403, 403, 404, 200, 404, 404), hidden=True)},
+    "admin_console:nodes": {"GET": Row(admins(302, 200))},
+    "admin_console:quotas": {"GET": Row(admins(302, 200)), "POST": Row(admins(302, 404), {"group": "0"})},
+    "admin_console:equal_shares": {"POST": Row(admins(302, 302))},
+    "admin_console:jobs": {"GET": Row(admins(302, 200))},
+    "admin_console:setup": {"GET": Row(admins(302, 200))},
+    "admin_console:team_add": {"POST": Row(admins(302, 302), {"team-name": "Speech"})},
+    "admin_console:people_add": {
+        "POST": Row(admins(302, 200), {"person-username": "new", "person-team": "vision", "person-role": "lead"}),
+    },
+    "admin_console:member_remove": {"POST": Row(admins(302, 302))},
+    "admin_console:audit": {"GET": Row(admins(302, 200))},
+    "api:jobs": {
+        "GET": Row(signed_in(401, 200)),
+        "POST": Row(row(401, 201, 201, 201, 201, 201, 400), SUBMIT),
+    },
+    "api:job": {"GET": Row(TEAM_SEES_API, hidden=True)},
+    "api:job-cancel": {"POST": Row(OWNER_ACTS_API, hidden=True)},
+    "api:job-restart": {"POST": Row(OWNER_ACTS_API, job="failed", hidden=True)},
+    "api:job-hold": {"POST": Row(OWNER_ACTS_API, hidden=True)},
+    "api:job-resume": {"POST": Row(OWNER_ACTS_API, job="held", hidden=True)},
+    "api:job-timeline": {"GET": Row(TEAM_SEES_API, hidden=True)},
+    "api:job-logs": {"GET": Row(TEAM_SEES_API, hidden=True)},
+    "api:job-log": {"GET": Row(TEAM_SEES_API, hidden=True)},
+    "api:quotas": {"GET": Row(signed_in(401, 200))},
+    "api:shares": {"PUT": Row(admins(401, 200), {"shares": {"vision": 4000}})},
+    "api:groups": {"GET": Row(admins(401, 200))},
+    "api:me": {"GET": Row(signed_in(401, 200)), "PATCH": Row(signed_in(401, 200), {"language": "en"})},
+    "api:tokens": {"GET": Row(signed_in(401, 200)), "POST": Row(signed_in(401, 201), {"name": "script"})},
+    "api:token": {"DELETE": Row(row(401, 204, 404, 404, 404, 404, 404), hidden=True)},
+    "api:teams": {"GET": Row(admins(401, 200)), "POST": Row(admins(401, 201), {"name": "Speech"})},
+    "api:member": {"DELETE": Row(admins(401, 204))},
+    "api:people": {"POST": Row(admins(401, 201), {"username": "new", "team": "vision", "role": "engineer"})},
+    "api:schema": {"GET": Row(everybody(200))},
+    "api:docs": {"GET": Row(everybody(200))},
+}

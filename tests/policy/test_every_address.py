@@ -1,0 +1,153 @@
+"""Every address of the console, every method, seven kinds of people: the matrix holds, and nothing lies outside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.http import HttpResponse
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+
+from accounts.models import Membership
+from accounts.services import token_create
+from common.ids import new_ulid
+from jobs.models import Attempt, Job
+from jobs.services.submit import job_submit
+from tests.cast import Cast, build_cast
+from tests.policy.addresses import ACTORS, MATRIX, Row
+
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+OPERATORS = "admin"  # namespace of Django's own admin, one rule for all of it
+
+
+def addresses(resolver: URLResolver | None = None, namespace: str = "") -> Iterator[str]:
+    """Names of all addresses with their namespaces, but for Django's own admin."""
+    for entry in (resolver or get_resolver()).url_patterns:
+        if isinstance(entry, URLPattern):
+            yield f"{namespace}{entry.name}"
+        elif entry.namespace != OPERATORS:
+            yield from addresses(entry, f"{namespace}{entry.namespace}:" if entry.namespace else namespace)
+
+
+class Scene:
+    """The things that are asked about: a job and a token of the owner, the team Vision, one of its members."""
+
+    def __init__(self, cast: Cast) -> None:
+        owner = cast.actor("eng-vision-1")
+        body = {"framework": "pytorch", "image": "registry.example/bert:1", "cards": 8, "priority": "normal"}
+        self.cast = cast
+        self.job = job_submit(actor=owner, data=body).job
+        token, _text = token_create(actor=owner, name="script")
+        member = Membership.objects.get(user=cast.users["eng-vision-2"])
+        self.arguments: dict[str, dict[str, Any]] = {
+            "accounts:token_revoke": {"public_id": token.public_id},
+            "api:token": {"public_id": token.public_id},
+            "jobs:operate": {"public_id": self.job.public_id, "operation": "cancel"},
+            "team:overview": {"team": "vision"},
+            "team:jobs": {"team": "vision"},
+            "admin_console:member_remove": {"pk": member.pk},
+            "api:shares": {"cluster": cast.cluster.slug, "group": "h100"},
+            "api:member": {"team": "vision", "username": "eng-vision-2"},
+        }
+
+    def address(self, name: str, *, missing: bool = False) -> str:
+        """The address of a thing, or of one of the same kind that does not exist."""
+        known = self.arguments.get(name)
+        if known is None:
+            about_a_job = name.startswith(("jobs:", "api:job")) and name not in {
+                "jobs:list",
+                "jobs:submit",
+                "jobs:preview",
+                "api:jobs",
+            }
+            known = {"public_id": self.job.public_id} if about_a_job else {}
+        if missing:
+            known = {key: self._missing(key, value) for key, value in known.items()}
+        return reverse(name, kwargs=known)
+
+    def _missing(self, key: str, value: Any) -> Any:
+        return {"public_id": new_ulid(), "team": "nobody"}.get(key, value)
+
+    def bring_job_to(self, state: str) -> None:
+        if state == "failed":
+            Job.objects.filter(pk=self.job.pk).update(state="failed")
+            Attempt.objects.filter(job=self.job).update(end="failed")
+        elif state == "held":
+            Job.objects.filter(pk=self.job.pk).update(held=True)
+
+    def client(self, actor: str) -> Client:
+        client = Client(headers={"accept-language": "en"})
+        if (username := ACTORS[actor]) is not None:
+            client.force_login(self.cast.users[username], backend="allauth.account.auth_backends.AuthenticationBackend")
+        return client
+
+    def ask(self, actor: str, method: str, address: str, body: dict[str, Any]) -> HttpResponse:
+        """The answer, without anything it changed."""
+        options: dict[str, Any] = {}
+        if method != "GET":
+            options["data"] = body
+            if address.startswith("/api/"):
+                options["content_type"] = "application/json"
+        with transaction.atomic():
+            response = getattr(self.client(actor), method.lower())(address, **options)
+            transaction.set_rollback(True)
+        return response  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def scene(db: None) -> Scene:
+    return Scene(build_cast())
+
+
+def test_the_matrix_has_a_row_for_every_address_and_no_other() -> None:
+    assert sorted(MATRIX) == sorted(addresses())
+
+
+ROWS = [(name, method) for name, rows in MATRIX.items() for method in rows]
+
+
+@pytest.mark.parametrize(("name", "method"), ROWS, ids=[f"{method} {name}" for name, method in ROWS])
+def test_everybody_gets_what_the_matrix_says(scene: Scene, name: str, method: str) -> None:
+    row = MATRIX[name][method]
+    scene.bring_job_to(row.job)
+    found = {actor: scene.ask(actor, method, scene.address(name), row.body) for actor in ACTORS}
+    statuses = {actor: response.status_code for actor, response in found.items()}
+    assert statuses == dict(zip(ACTORS, row.statuses, strict=True))
+    if row.hidden:
+        assert_hidden_is_missing(scene, name, method, row, found)
+
+
+def assert_hidden_is_missing(scene: Scene, name: str, method: str, row: Row, found: dict[str, HttpResponse]) -> None:
+    """What one may not see answers exactly as what does not exist."""
+    for actor, response in found.items():
+        if response.status_code == 404:
+            missing = scene.ask(actor, method, scene.address(name, missing=True), row.body)
+            assert missing.status_code == 404
+            assert _told(missing) == _told(response)
+
+
+def _told(response: HttpResponse) -> bytes:
+    """The body without what differs between any two answers: the address asked for, tokens against forgery."""
+    lines = response.content.splitlines()
+    return b"\n".join(line for line in lines if b"csrf" not in line.lower() and b'name="next"' not in line)
+
+
+@pytest.mark.parametrize("name", sorted(MATRIX))
+def test_a_method_without_a_row_does_nothing_for_anybody(scene: Scene, name: str) -> None:
+    rows = Job.objects.count()
+    for method in METHODS:
+        if method in MATRIX[name]:
+            continue
+        for actor in ACTORS:
+            status = scene.ask(actor, method, scene.address(name), {}).status_code
+            assert status in {302, 401, 403, 404, 405}, (method, actor, status)
+    assert Job.objects.count() == rows
+
+
+@pytest.mark.parametrize("actor", list(ACTORS))
+def test_only_platform_admins_enter_the_operators_pages(scene: Scene, actor: str) -> None:
+    response = scene.ask(actor, "GET", reverse("admin:index"), {})
+    assert response.status_code == (200 if actor == "admin" else 302)
