@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from console import doc_tables
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from console import doc_tables
 
 
 class Command(BaseCommand):
