@@ -12,9 +12,8 @@ from tests.cast import Cast
 from tests.stage import BODY
 
 ODD: list[Any] = [
-    None, True, False, 0, -1, 1.5, 10**40, -(10**40), 1e308, "", " ", "\x00", "a\x00b", "\ud800", "\ufeff", "🚀" * 200,
-    "x" * 70_000, [], [[]], [None], ["x"] * 1_000, {}, {"": ""}, {"a": {"b": {"c": []}}}, {"\x00": "\x00"},
-    {"A": "\ud800"}, {"$ne": None}, "{{7*7}}", "%(cards)s", "' OR 1=1 --", "../../etc/passwd", "<script>", "８", "0x10",
+    None, True, 0, -1, 1.5, 10**40, "", " ", "a\x00b", "\ud800", "\ufeff", "🚀" * 200, "x" * 70_000, [], [[None]],
+    ["x"] * 1_000, {}, {"": ""}, {"a": {"b": {"c": []}}}, {"A": "\x00"}, {"A": "\ud800"}, "%(cards)s", "' OR 1=1 --",
 ]  # fmt: skip
 
 BODIES: dict[tuple[str, str], tuple[dict[str, Any], frozenset[str]]] = {
