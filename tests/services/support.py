@@ -54,9 +54,10 @@ def problems_of(call: Callable[[], Any]) -> dict[str, FieldProblem]:
 
 def texts_of(call: Callable[[], Any], language: str = "en") -> dict[str, str]:
     """The sentence at each refused field, as a reader of this language gets it."""
-    with translation.override(language), pytest.raises(InvalidInput) as caught:
-        call()
-    return {problem.attr: str(problem.message) for problem in caught.value.problems}
+    with translation.override(language):
+        with pytest.raises(InvalidInput) as caught:
+            call()
+        return {problem.attr: str(problem.message) for problem in caught.value.problems}
 
 
 def without(body: Mapping[str, Any], *names: str) -> dict[str, Any]:
