@@ -51,14 +51,18 @@ class SandboxBackend:
         )
 
     def stop(self, ref: WorkloadRef, grace: timedelta) -> None:
-        found = driver.find_workload(self._cluster, ref.object_name)
-        if found is not None and found.spec.job_ulid != ref.job_ulid:
-            return  # somebody else's object of this name is never touched
-        grace_ms = round(grace.total_seconds() * 1000)
-        driver.send(self._cluster, Delete(driver.now_ms(), ref.object_name, grace_ms))
+        if not self._is_foreign(ref):
+            grace_ms = round(grace.total_seconds() * 1000)
+            driver.send(self._cluster, Delete(driver.now_ms(), ref.object_name, grace_ms))
 
     def set_held(self, ref: WorkloadRef, held: bool) -> None:
-        driver.send(self._cluster, SetActive(driver.now_ms(), ref.object_name, active=not held))
+        if not self._is_foreign(ref):
+            driver.send(self._cluster, SetActive(driver.now_ms(), ref.object_name, active=not held))
+
+    def _is_foreign(self, ref: WorkloadRef) -> bool:
+        """Somebody else's object of this name is never touched."""
+        found = driver.find_workload(self._cluster, ref.object_name)
+        return found is not None and (found.spec.job_ulid, found.spec.attempt) != (ref.job_ulid, ref.attempt)
 
     def observe(self, scope: Scope) -> Observation:
         self._world = world = driver.touch(self._cluster)
@@ -94,7 +98,10 @@ class SandboxBackend:
         workload = driver.find_workload(self._cluster, ref.object_name)
         if workload is None or workload.spec.job_ulid != ref.job_ulid:
             return LogChunk(lines=(), cursor=cursor, complete=True)  # gone: nothing more will come
-        read = tail(driver.header_of(self._cluster), workload, cursor)
+        try:
+            read = tail(driver.header_of(self._cluster), workload, cursor)
+        except ValueError as error:
+            raise Rejected("bad_cursor", cursor[:100]) from error
         lines = tuple(
             LogLine(line.seq, from_ms(line.at_ms), pod_name(ref.object_name, line.rank), line.rank, line.data)
             for line in read.lines

@@ -14,6 +14,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from clusters.backends.sandbox.facts import to_ms
+from clusters.contract import Retryable
 from clusters.models import Cluster, SandboxCommand, SandboxObject, SandboxWorld
 from clusters.simulation.codec import (
     header_from_dict,
@@ -93,8 +94,11 @@ def find_workload(cluster: Cluster, name: str) -> Workload | None:
 
 
 def header_of(cluster: Cluster) -> World:
-    """The stored header alone: seed, latencies, time; no objects."""
-    return header_from_dict(SandboxWorld.objects.get(cluster=cluster).header)
+    """The stored header alone: seed, latencies, time; no objects. Raises Retryable before there is a world."""
+    row = SandboxWorld.objects.filter(cluster=cluster).first()
+    if row is None:
+        raise Retryable("no_world", cluster.slug)
+    return header_from_dict(row.header)
 
 
 def _load(cluster: Cluster) -> World:
