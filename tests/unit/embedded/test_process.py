@@ -39,7 +39,13 @@ def gone(pid: int) -> Callable[[], bool]:
 
 
 SLEEPER = "import time; print('up', flush=True); time.sleep(600)"
-STUBBORN = "import signal, time; signal.signal(15, signal.SIG_IGN); print('up', flush=True); time.sleep(600)"
+STUBBORN = """
+    import signal, time
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a test run in the background inherits it ignored
+    print('up', flush=True)
+    time.sleep(600)
+"""
 WITH_CHILD = """
     import subprocess, sys, time
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
@@ -88,7 +94,7 @@ def test_a_child_does_not_outlive_a_parent_that_is_killed(tmp_path: Path) -> Non
     code = f"""
         import os, signal, sys, time
         from console.embedded.process import ChildProcess
-        child = ChildProcess([sys.executable, "-c", {STUBBORN!r}], env={{}}, death_signal=signal.SIGKILL, output=2)
+        child = ChildProcess([sys.executable, "-c", {textwrap.dedent(STUBBORN)!r}], env={{}}, death_signal=signal.SIGKILL, output=2)
         print(child.pid, flush=True)
         time.sleep(600)
     """
