@@ -94,7 +94,8 @@ def test_a_child_does_not_outlive_a_parent_that_is_killed(tmp_path: Path) -> Non
     code = f"""
         import os, signal, sys, time
         from console.embedded.process import ChildProcess
-        child = ChildProcess([sys.executable, "-c", {textwrap.dedent(STUBBORN)!r}], env={{}}, death_signal=signal.SIGKILL, output=2)
+        argv = [sys.executable, "-c", {textwrap.dedent(STUBBORN)!r}]
+        child = ChildProcess(argv, env={{}}, death_signal=signal.SIGKILL, output=2)
         print(child.pid, flush=True)
         time.sleep(600)
     """
