@@ -89,8 +89,14 @@ def person_create(
     )
     try:
         validate_password(password, user)
-    except ValidationError as error:
-        problems.append(FieldProblem("password", "weak", " ".join(error.messages)))
+    except ValidationError:
+        problems.append(
+            FieldProblem(
+                "password",
+                "weak",
+                _("Choose a password of at least 10 characters that is neither common nor like the user name."),
+            )
+        )
     if problems:
         raise InvalidInput(problems)
     user.set_password(password)
