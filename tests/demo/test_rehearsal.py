@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -163,3 +166,17 @@ def test_guests_run_on_in_the_cluster_and_are_not_operated_on() -> None:
     assert rehearsal.engine.world.workloads["j-mine-1"].outcome is Outcome.SUCCEEDED
     assert rehearsal.situation(SECOND).jobs == ()
     assert rehearsal.jobs == {}
+
+
+def test_director_and_rehearsal_know_no_framework_and_no_store() -> None:
+    program = (
+        "import sys, console.demo.rehearsal;"
+        "sys.exit(', '.join({'django', 'celery', 'redis', 'psycopg'} & sys.modules.keys()) or None)"
+    )
+    root = Path(__file__).parents[2]
+    environment = {"PYTHONPATH": f"{root}:{root / 'platform'}"}
+    result = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False
+    )
+    assert result.stderr == ""
+    assert result.returncode == 0

@@ -8,7 +8,7 @@ from math import exp
 from clusters.simulation.randomness import draw, draw_unit
 from console.demo.layout import A100, ASCEND, SLICES, TEAMS
 from console.demo.repertoire import Part, compose, pick
-from console.demo.rooms import blocks_after, make_room
+from console.demo.rooms import blocks_after, make_room, rivals
 from console.demo.situation import GroupSight, Situation, Wishes
 from jobs.domain.words import JobState, Kind, Priority
 
@@ -43,7 +43,7 @@ _WANTED = (8, 4, 4, 4, 2, 2, 2, 2, 1, 1)
 
 SLICE_JOBS = (3, 9)
 SLICE_SIZES = (1, 2, 2, 3, 4, 7)
-SLICE_PAUSE_MINUTES = 15
+SLICE_PAUSE_MINUTES = 8
 SLICE_MINUTES = ((3, 15), (3, 15), (60, 420))
 """Most sessions are short tests."""
 WITHOUT_CARDS_JOBS = 2
@@ -124,7 +124,8 @@ def make_way(situation: Situation, wishes: Wishes) -> None:
         for job in situation.strangers_waiting(group.name):
             waited = situation.now_ms - job.submitted_ms
             if job.pods == 1 and waited >= STRANGER_PATIENCE_MS and job.cards > 0:
-                wishes.cancel(*make_room(situation, group, job.cards))
+                keys = make_room(situation, group, job.cards)
+                wishes.cancel(*keys, *rivals(situation, group, keys))
                 break  # one at a time
 
 

@@ -34,7 +34,7 @@ HOUR_MS = 60 * MINUTE_MS
 DAY_MS = 24 * HOUR_MS
 GAP_MIN_MS = 10 * MINUTE_MS
 """A shorter pause needs no past of its own."""
-PACES = ((2 * DAY_MS, 15 * MINUTE_MS), (6 * HOUR_MS, 8 * MINUTE_MS), (30 * MINUTE_MS, 30_000), (0, 10_000))
+PACES = ((2 * DAY_MS, 20 * MINUTE_MS), (6 * HOUR_MS, 8 * MINUTE_MS), (30 * MINUTE_MS, 30_000), (0, 10_000))
 """(up to so long before the end, the director is asked that often): the nearer, the finer."""
 STILL_SINCE_MS = 40 * HOUR_MS
 """What stands still on stage at the first start has stood for so long."""

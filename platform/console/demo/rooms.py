@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 from clusters.simulation.placement import least_free_capacity
@@ -69,3 +70,29 @@ def _cover(cards: Mapping[str, int], need: int) -> tuple[str, ...] | None:
         if keys is not None:
             return keys
     return None
+
+
+def has_people(situation: Situation, group: GroupSight) -> bool:
+    """A job that somebody submitted himself holds cards here."""
+    demo = {job.key for job in situation.demo_jobs(group.name)}
+    return any(holder.key not in demo and not holder.ending for node in group.nodes for holder in node.holders)
+
+
+def could_take_from_people(situation: Situation, group: GroupSight, team: str, cards: int) -> bool:
+    """A demo job of the team that waited here could take back cards that a person's own job has borrowed."""
+    if cards > group.room_within(team) or all(held <= group.nominal.get(t, 0) for t, held in group.held.items()):
+        return False
+    return has_people(situation, group)
+
+
+def rivals(situation: Situation, group: GroupSight, leaving_keys: Sequence[str]) -> list[str]:
+    """Waiting demo jobs that would be inside their team's share once these have left: they would go before people."""
+    left: Counter[str] = Counter()
+    for job in situation.demo_jobs(group.name):
+        if job.key in leaving_keys:
+            left[job.team] += job.cards
+    return [
+        job.key
+        for job in situation.demo_jobs(group.name)
+        if job.waits and left[job.team] and job.cards <= group.room_within(job.team) + left[job.team]
+    ]

@@ -17,7 +17,7 @@ from itertools import permutations
 from console.demo.fates import between, fate_of
 from console.demo.layout import H100
 from console.demo.repertoire import Part, compose
-from console.demo.rooms import fits_now, leaving, movable, subset
+from console.demo.rooms import could_take_from_people, fits_now, has_people, leaving, movable, rivals, subset
 from console.demo.situation import GroupSight, JobSight, NodeSight, Situation, Wishes
 from jobs.domain.words import JobState, Kind, Priority
 
@@ -53,6 +53,7 @@ def choreograph(seed: int, situation: Situation, wishes: Wishes) -> None:
         return
     _keep_waiting(seed, situation, group, wishes)
     _stop_gangs(situation, wishes)
+    _spare_people(situation, group, wishes)
     if situation.strangers_waiting(H100) or _is_moving(situation, group):
         return
     if group.blocks == BLOCKS:
@@ -84,16 +85,38 @@ def _keep_waiting(seed: int, situation: Situation, group: GroupSight, wishes: Wi
         if cards > WHOLE and group.quota_free > sum(BLOCKS):
             continue  # it would start
         jobs = _waiting(situation, cards, team)
-        if sum(1 for job in jobs if not _is_stale(seed, situation, job)) < count:
+        if not _must_borrow(group, team, cards):
+            wishes.cancel(*(job.key for job in jobs))  # it could take cards back from others, people's too
+        elif sum(1 for job in jobs if not _is_stale(seed, situation, job)) < count:
             part = Part(team, H100, cards, LOW_MINUTES, Priority.LOW, may_fail=False)
             wishes.submit(compose(seed, part, situation.now_ms, "waiting"))
         elif len(jobs) > count:
             wishes.cancel(jobs[0].key)
 
 
+def _must_borrow(group: GroupSight, team: str, cards: int) -> bool:
+    """It would exceed the team's share, also after another job of the team has left a node that stands still."""
+    return cards > group.nominal.get(team, 0) or cards > group.room_within(team) + BLOCKS[0]
+
+
 def _stop_gangs(situation: Situation, wishes: Wishes) -> None:
     """A gang that got nodes after all would stay in the way for long."""
     wishes.cancel(*(job.key for job in situation.demo_jobs(H100) if job.runs and job.pods > 1))
+
+
+def _spare_people(situation: Situation, group: GroupSight, wishes: Wishes) -> None:
+    """Whoever waits and could take cards back from a person's own job goes."""
+    for job in situation.demo_jobs(H100):
+        if job.waits and _threatens_people(situation, group, job.team, job.cards) and not fits_now(group, job):
+            wishes.cancel(job.key)
+
+
+def _threatens_people(situation: Situation, group: GroupSight, team: str, cards: int) -> bool:
+    """A demo job like this could take a person's borrowed cards, as no lower one of a lane has to leave before."""
+    if not could_take_from_people(situation, group, team, cards):
+        return False
+    lower = [lane for lane in _in_lanes(situation, group) if lane.priority == Priority.LOW.value]
+    return all(group.room_within(lane.team) >= 0 for lane in lower)
 
 
 # --------------------------------------------------------------------------- the lanes
@@ -115,6 +138,8 @@ def _drive(seed: int, situation: Situation, group: GroupSight, wishes: Wishes) -
         team = _team_with_room(group, WHOLE) if is_guest else lane.team
         if lane.stopping or _waiting(situation, WHOLE, team):
             continue  # its next job is in the queue already
+        if _threatens_people(situation, group, team, WHOLE):
+            continue
         if is_low and lane.runs and (spare < 0 or _is_ripe(seed, situation, lane, spare, is_guest)):
             _send(seed, situation, team, Priority.NORMAL, wishes)
             spare += 1
@@ -187,12 +212,14 @@ def _is_moving(situation: Situation, group: GroupSight) -> bool:
 def _repair(seed: int, situation: Situation, group: GroupSight, wishes: Wishes) -> None:
     nodes = [node for node in group.nodes if node.is_open]
     if (keys := _opening(situation, nodes)) is not None:
-        wishes.cancel(*keys)
+        wishes.cancel(*keys, *(rivals(situation, group, keys) if has_people(situation, group) else ()))
         return
     fillers = [job for job in situation.demo_jobs(H100) if job.waits and job.cards in STILL and job.pods == 1]
     if group.blocks:
         smallest = group.blocks[-1]
         _settle(seed, situation, BLOCKS[0] if smallest == WHOLE else smallest, wishes)
+    elif not fillers and _threatens_people(situation, group, STILL[BLOCKS[0]][0], BLOCKS[0]):
+        return
     elif not fillers:
         _settle(seed, situation, BLOCKS[0], wishes)  # takes the place of an 8 that its arrival or we remove
     elif situation.now_ms - fillers[0].submitted_ms >= FILLER_PATIENCE_MS:
