@@ -47,9 +47,9 @@ def send(rehearsal: Rehearsal, guest: Guest, command: str) -> None:
     rehearsal.engine.apply(Submit(rehearsal.now_ms, NAME, spec))
 
 
-def opened(seed: int, *guests: Guest) -> Rehearsal:
+def opened(seed: int, *guests: Guest, after_minutes: int = 0) -> Rehearsal:
     rehearsal = house(seed, guests)
-    rehearsal.play(BEGIN_MS + OPENING, TICK)
+    rehearsal.play(BEGIN_MS + OPENING + after_minutes * MINUTE, TICK)
     assert stands(rehearsal)
     return rehearsal
 
@@ -103,9 +103,12 @@ def test_it_stands_again_after_a_person_has_left(cards: int) -> None:
 
 @pytest.mark.parametrize("team", ["vision", "language", "robotics"])
 @pytest.mark.parametrize("group", [H100, A100, "ascend-910b"])
-def test_a_person_with_a_job_of_eight_starts_within_a_minute_in_every_group(team: str, group: str) -> None:
+@pytest.mark.parametrize("after_minutes", [0, 200])
+def test_a_person_with_a_job_of_eight_starts_within_a_minute_in_every_group(
+    team: str, group: str, after_minutes: int
+) -> None:
     guest = stranger(team, 8, group)
-    rehearsal = opened(3, guest)
+    rehearsal = opened(1, guest, after_minutes=after_minutes)
     send(rehearsal, guest, "sleep 3600")
     minutes = minutes_until(rehearsal, lambda: rehearsal.engine.world.workloads[NAME].stage.value == "admitted", 1)
     rehearsal.play(rehearsal.now_ms + round((1 - minutes) * MINUTE), TICK)
