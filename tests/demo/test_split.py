@@ -19,9 +19,9 @@ OPENING = 20 * MINUTE
 NAME = "j-mine-1"
 
 
-def stranger(team: str, cards: int, group: str = H100) -> Guest:
+def stranger(team: str, cards: int, group: str = H100, pods: int = 1) -> Guest:
     """A person's own job, to be sent by :func:`send`."""
-    sight = JobSight("mine", False, team, group, cards, 1, "normal", JobState.QUEUED, BEGIN_MS + OPENING)
+    sight = JobSight("mine", False, team, group, cards, pods, "normal", JobState.QUEUED, BEGIN_MS + OPENING)
     return Guest(sight, NAME)
 
 
@@ -38,8 +38,8 @@ def send(rehearsal: Rehearsal, guest: Guest, command: str) -> None:
         framework="pytorch",
         image="registry.example/mine:1",
         command=command,
-        pods=1,
-        cards_per_pod=sight.cards,
+        pods=sight.pods,
+        cards_per_pod=sight.cards // sight.pods,
         cpu_millis=0,
         memory_bytes=0,
         grace_ms=120 * SECOND,
@@ -116,6 +116,18 @@ def test_a_person_with_a_job_of_eight_starts_within_a_minute_in_every_group(
     minutes_until(rehearsal, lambda: stands(rehearsal), limit=6)
     rehearsal.play(rehearsal.now_ms + 40 * MINUTE, TICK)
     assert runs_undisturbed(rehearsal)
+
+
+def test_it_goes_on_while_a_person_waits_for_more_than_a_node() -> None:
+    guest = stranger("vision", 16, pods=2)
+    rehearsal = opened(1, guest)
+    send(rehearsal, guest, "sleep 3600")
+    bumped = 0
+    for _ in range(6 * 4):
+        rehearsal.play(rehearsal.now_ms + 15 * MINUTE, TICK)
+        bumped = sum(1 for job in rehearsal.jobs.values() for run in job.attempt.runs if run.was_evicted)
+        assert stands(rehearsal)
+    assert bumped >= 4
 
 
 def test_it_stands_again_after_a_node_was_lost_and_came_back() -> None:

@@ -54,7 +54,8 @@ def choreograph(seed: int, situation: Situation, wishes: Wishes) -> None:
     _keep_waiting(seed, situation, group, wishes)
     _stop_gangs(situation, wishes)
     _spare_people(situation, group, wishes)
-    if situation.strangers_waiting(H100) or _is_moving(situation, group):
+    somebody_comes = any(job.pods == 1 for job in situation.strangers_waiting(H100))  # room is made for them
+    if somebody_comes or _is_moving(situation, group):
         return
     if group.blocks == BLOCKS:
         _drive(seed, situation, group, wishes)
