@@ -51,9 +51,10 @@ class ShareBar:
 
 def share_bars(rows: Sequence[QuotaRow]) -> list[ShareBar]:
     """The bars of one page, on one scale."""
-    reach = max((_beyond(row) / row.nominal for row in rows if row.nominal), default=0.0)
-    shares_wide = max(ROOM_FOR_BORROWED, 1 + reach)
     widest = max((row.nominal for row in rows), default=0) or max((_beyond(row) for row in rows), default=0) or 1
+    reach = max((_beyond(row) / row.nominal for row in rows if row.nominal), default=0.0)
+    without_share = max((_beyond(row) / widest for row in rows if not row.nominal), default=0.0)
+    shares_wide = max(ROOM_FOR_BORROWED, 1 + reach, without_share)
     return [_bar(row, shares_wide, widest) for row in rows]
 
 

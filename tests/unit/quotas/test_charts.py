@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from quotas.charts import ShareBar, share_bars
@@ -56,6 +56,7 @@ def test_a_page_of_nothing_has_nothing_to_draw() -> None:
     assert (bar.segments, bar.end, bar.mark) == ((), "0", "0")
 
 
+@example(uses=[QueueUse(nominal=0, reserved=2), QueueUse(nominal=1)], down=0, pool=0)
 @given(
     uses=st.lists(
         st.builds(QueueUse, nominal=st.integers(0, 60), used=st.integers(0, 60), reserved=st.integers(0, 20)),
