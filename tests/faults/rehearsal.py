@@ -173,7 +173,7 @@ def rehearse(
 ) -> Report:
     """Play the story once whole, and once more for every point that its steps reach, with a death there.
 
-    Something else may happen instead, at some of the points only, with a finale after it.
+    Something else may happen instead, and at some of the points only. The finale is always played undisturbed.
     """
     report = Report(story)
     with time_machine.travel(timezone.now(), tick=False) as clock:
@@ -193,7 +193,7 @@ def rehearse(
                 report.faults += 1
                 report.problems += [f"{story}, {step.name}, {point} (#{occurrence}): {text}" for text in problems]
             step.do(stage)
-        report.problems += [f"{story}, nobody died: {text}" for text in _play_on(stage, (), faults=0)]
+        report.problems += [f"{story}, nobody died: {text}" for text in _play_on(stage, finale, faults=0)]
     return report
 
 

@@ -15,12 +15,13 @@ HOLD, RESUME, CANCEL, RESTART = Operation.HOLD, Operation.RESUME, Operation.CANC
 
 @dataclass(frozen=True)
 class Story:
-    """What leads up to it, and the steps in which a process dies."""
+    """What leads up to it, the steps in which a process dies, and how it goes on until its end."""
 
     name: str
     prologue: tuple[Step, ...]
     steps: tuple[Step, ...]
     command: str
+    finale: tuple[Step, ...] = ()
 
     @property
     def body(self) -> dict[str, Any]:
@@ -71,8 +72,9 @@ STORIES = (
         prologue=(submits("succeeded"), *RUNNING),
         steps=(
             asks(HOLD, "running"), rings(), *waits(1, 9),
-            asks(RESUME, "queued"), rings(), *waits(1, 20, 20, 110, 5),
+            asks(RESUME, "queued"), rings(), *waits(1),
         ),
+        finale=waits(20, 20, 110, 5),
         command="sleep 100; exit 0",
     ),
     Story(
@@ -96,13 +98,15 @@ STORIES = (
     Story(
         "lose a pod, retry, cancel",
         prologue=(submits("cancelled", "failed"), *RUNNING, loses_a_pod()),
-        steps=(*waits(1, 2, 20), asks(CANCEL, "running"), *waits(1, 8)),
+        steps=(*waits(1, 2, 20), asks(CANCEL, "running"), *waits(1)),
+        finale=waits(8),
         command="sleep 600",
     ),
     Story(
         "fail, restart, fail again",
         prologue=(submits("failed"), *RUNNING, *waits(6)),
-        steps=(asks(RESTART, "failed"), rings(), *waits(1, 20, 5)),
+        steps=(asks(RESTART, "failed"), rings(), *waits(1)),
+        finale=waits(20, 5),
         command="sleep 2; exit 3",
     ),
 )  # fmt: skip

@@ -23,7 +23,7 @@ def cast(db: None) -> Cast:
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
 def test_whoever_dies_wherever_the_story_ends_as_it_should(cast: Cast, story: Story) -> None:
-    report = rehearse(cast, story.name, story.body, story.prologue, story.steps)
+    report = rehearse(cast, story.name, story.body, story.prologue, story.steps, finale=story.finale)
     assert not report.problems, _summary(report)
     assert report.faults >= len(story.steps)
 

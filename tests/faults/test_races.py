@@ -67,7 +67,14 @@ def stall(stage: Rehearsal, point: str) -> None:
 @pytest.mark.parametrize("story", [s for s in STORIES if "hold" not in s.name], ids=lambda story: story.name)
 def test_a_worker_that_wakes_up_after_its_lease_changes_nothing(cast: Cast, story: Story) -> None:
     report = rehearse(
-        cast, story.name, story.body, story.prologue, story.steps, happens=stall, at=outside_a_transaction
+        cast,
+        story.name,
+        story.body,
+        story.prologue,
+        story.steps,
+        happens=stall,
+        at=outside_a_transaction,
+        finale=story.finale,
     )
     _check(report)
 
