@@ -52,7 +52,7 @@ def test_cancel_ends_as_cancelled_when_nothing_is_left_on_the_cluster(cast: Cast
         operate(stage, job, Operation.CANCEL, "lead-vision")
         seen = set()
         while stage.job(job).state != "cancelled":
-            stage.run(1, 1)
+            stage.run(2, 2)
             now = stage.job(job)
             assert quota_problems() == []
             if now.state != "cancelled":
