@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.contrib import admin
+from django.http import HttpRequest
 
 from accounts.models import ApiToken, AuditEvent, Membership, Team, User
 from common.admin import ReadOnlyAdmin
@@ -30,9 +31,15 @@ class MembershipAdmin(ReadOnlyAdmin):
 
 @admin.register(ApiToken)
 class ApiTokenAdmin(ReadOnlyAdmin):
+    """The list only: the address of one token would hold its hash."""
+
     list_display = ("name", "user", "created", "expiry", "last_used_at")
+    list_display_links = None
     list_select_related = ("user",)
     exclude = ("digest", "token_key")
+
+    def has_view_permission(self, request: HttpRequest, obj: ApiToken | None = None) -> bool:
+        return obj is None and super().has_view_permission(request)
 
 
 @admin.register(AuditEvent)
