@@ -9,6 +9,7 @@ Times are timezone-aware UTC datetimes. Cards are exact integers in the node gro
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -19,7 +20,10 @@ class Capability(StrEnum):
     """An optional ability of a backend (decision 29)."""
 
     HOLD = "hold"
+    PRIORITY = "priority"
+    SCALE = "scale"
     TOPOLOGY = "topology"
+    WATCH = "watch"
 
 
 # --------------------------------------------------------------------------- errors
@@ -50,6 +54,32 @@ class Unauthorized(BackendError):
 
 
 @dataclass(frozen=True, slots=True)
+class Mount:
+    """A folder of a named volume of the team, inside the job's pods."""
+
+    volume: str  # the volume's name on the cluster
+    folder: str  # inside the volume, relative; '' = all of it
+    path: str  # inside the pod, absolute
+    read_only: bool = False
+
+
+class CodeKind(StrEnum):
+    IMAGE = "image"  # the image brings it
+    GIT = "git"
+    ARCHIVE = "archive"  # uploaded, unpacked by the console into the job's folder
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Where the program comes from. ``address`` and ``revision`` for git; ``mount`` for an archive."""
+
+    kind: CodeKind = CodeKind.IMAGE
+    address: str = ""
+    revision: str = ""
+    mount: Mount | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class WorkloadSpec:
     """One attempt of a job as a backend shall create it. Submitting the same spec twice is one object."""
 
@@ -73,6 +103,14 @@ class WorkloadSpec:
     memory_bytes: int  # per pod; 0 = follow from the cards
     stop_grace: timedelta
     max_run: timedelta | None
+    display_name: str = ""
+    code: Code = Code()
+    mounts: tuple[Mount, ...] = ()
+    checkpoint_dir: str = ""  # inside the pod; '' = the cluster has no storage for it
+    results_dir: str = ""
+    env_secrets: tuple[str, ...] = ()  # names of the team's secrets on the cluster whose values become variables
+    pull_secrets: tuple[str, ...] = ()  # names of the team's registry credentials on the cluster
+    as_root: bool = True  # False: the team's programs must not run as root
 
     @property
     def cards(self) -> int:
@@ -106,6 +144,9 @@ class QueuePlan:
     space: str
     quotas: tuple[GroupQuota, ...]
     local_queues: tuple[str, ...]
+    strict: bool = False  # the head blocks its queue (decision 24)
+    reclaims: bool = True  # takes its nominal back from borrowers (decision 22)
+    borrow_preempts_up_to: int | None = None  # while borrowing evicts lower work, up to this priority
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,6 +418,8 @@ class NodeGroupFacts:
     cards_per_node: int  # the most common node size, in units
     cpu_millis_per_node: int = 0
     memory_bytes_per_node: int = 0
+    resource: str = ""  # what a pod asks for to get a card; '' where the backend has no such names
+    selector: tuple[tuple[str, str], ...] = ()  # labels of its nodes, sorted
 
 
 @dataclass(frozen=True, slots=True)
@@ -448,3 +491,30 @@ class Holdable(Protocol):
 
     def set_held(self, ref: WorkloadRef, held: bool) -> None:
         """Held frees its quota at once. A missing object is success. Saying it twice changes nothing."""
+
+
+@runtime_checkable
+class Prioritised(Protocol):
+    """PRIORITY: change the priority of an attempt that waits or runs (decision 11)."""
+
+    def set_priority(self, ref: WorkloadRef, priority: int) -> None:
+        """Takes effect on the order of waiting and on who may be interrupted. A missing object is success."""
+
+
+@runtime_checkable
+class Scalable(Protocol):
+    """SCALE: change the number of replicas of an inference service."""
+
+    def scale(self, ref: WorkloadRef, replicas: int) -> None:
+        """At least 0. A missing object is success. Saying it twice changes nothing."""
+
+
+@runtime_checkable
+class Watchable(Protocol):
+    """WATCH: be told of changes at once instead of looking again and again (decision 27)."""
+
+    def watch(self, stop: Callable[[], bool]) -> Iterator[Observation]:
+        """A complete observation first and at least each minute, partial ones of what changed between.
+
+        Ends when ``stop`` says so; raises BackendError when the cluster cannot be followed.
+        """

@@ -13,7 +13,11 @@ from common.ids import new_ulid
 
 
 class Cluster(models.Model):
-    """One connected cluster. ``sync_error`` is empty while reads succeed."""
+    """One connected cluster. ``sync_error`` is empty while reads succeed.
+
+    ``credentials`` is ciphertext (`common.secrets`) and never leaves the server; ``fingerprint`` tells people which
+    they are. Until ``rest_until`` nothing is asked of a cluster that did not answer.
+    """
 
     public_id = models.CharField(max_length=26, unique=True, default=new_ulid, editable=False)
     slug = models.SlugField(max_length=40, unique=True)
@@ -24,6 +28,11 @@ class Cluster(models.Model):
     synced_at = models.DateTimeField(null=True, blank=True)
     sync_error = models.CharField(max_length=200, blank=True)
     watched_at = models.DateTimeField(null=True, blank=True)
+    server = models.CharField(max_length=300, blank=True)  # https address of the API server
+    credentials = models.TextField(blank=True)
+    fingerprint = models.CharField(max_length=64, blank=True)
+    settings = models.JSONField(default=dict, blank=True)
+    rest_until = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -51,6 +60,9 @@ class NodeGroup(models.Model):
     cards_per_node = models.PositiveIntegerField()
     cpu_millis_per_node = models.PositiveBigIntegerField(default=0)
     memory_bytes_per_node = models.PositiveBigIntegerField(default=0)
+    resource = models.CharField(max_length=120, blank=True)  # what a pod asks for to get a card
+    selector = models.JSONField(default=dict, blank=True)  # labels of its nodes
+    rdma_resource = models.CharField(max_length=120, blank=True)  # one is asked for by each pod with cards
     position = models.PositiveIntegerField(default=0)
 
     class Meta:

@@ -55,6 +55,10 @@ class Job(models.Model):
     submitted_at = models.DateTimeField()
     desired = models.CharField(max_length=16, choices=_choices(Desired), default=Desired.RUN.value)
     held = models.BooleanField(default=False)
+    code = models.JSONField(default=dict, blank=True)  # {kind, address, revision}; empty: the image brings it
+    datasets = models.JSONField(default=list, blank=True)  # names of team datasets
+    rests_for = models.ForeignKey("self", null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    rests_until = models.DateTimeField(null=True, blank=True)  # a preempted job gives way until then at the latest
     acted_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")  # newest cancel or hold
     generation = models.PositiveIntegerField(default=1)
 
@@ -123,7 +127,7 @@ class Attempt(models.Model):
     end_facts = models.JSONField(default=dict)
     is_infrastructure = models.BooleanField(default=False)
     exit_code = models.IntegerField(null=True, blank=True)
-    log_cursor = models.CharField(max_length=64, blank=True)
+    log_cursor = models.TextField(blank=True)
     log_complete = models.BooleanField(default=False)
     log_checked_at = models.DateTimeField(null=True, blank=True)
 

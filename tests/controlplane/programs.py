@@ -1,0 +1,135 @@
+"""The programs of the real control plane, built from pinned Go modules and kept between runs.
+
+Each folder of ``tools/`` is a module of its own whose ``tool`` lines name what is built from it. A built program lies in the
+cache folder under a name that holds a digest of everything that decides its content, so that a changed pin builds anew and
+an unchanged one is found again, by a clean clone too.
+"""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+TOOLS = Path(__file__).parent / "tools"
+KUBERNETES_VERSION = "v1.35.4"
+VERSION_PACKAGE = "k8s.io/component-base/version"
+
+
+@dataclass(frozen=True)
+class Program:
+    """One program: the folder of ``tools/`` that pins it, its package, and linker flags."""
+
+    name: str
+    module: str
+    package: str
+    ldflags: str = ""
+
+
+def _kubernetes(name: str) -> Program:
+    # Clients and Volcano read the server's version; a build from modules alone would report v0.0.0.
+    major, minor, _patch = KUBERNETES_VERSION.lstrip("v").split(".")
+    stamps = {"gitVersion": KUBERNETES_VERSION, "gitMajor": major, "gitMinor": minor}
+    flags = " ".join(f"-X {VERSION_PACKAGE}.{key}={value}" for key, value in stamps.items())
+    return Program(name, "kubernetes", f"k8s.io/kubernetes/cmd/{name}", flags)
+
+
+PROGRAMS = {
+    program.name: program
+    for program in (
+        Program("etcd", "etcd", "go.etcd.io/etcd/server/v3"),
+        Program("kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok"),
+        _kubernetes("kube-apiserver"),
+        _kubernetes("kube-controller-manager"),
+        _kubernetes("kube-scheduler"),
+        _kubernetes("kubectl"),
+        Program("kueue", "kueue", "sigs.k8s.io/kueue/cmd/kueue"),
+        Program("vc-scheduler", "volcano", "volcano.sh/volcano/cmd/scheduler"),
+        Program("vc-controller-manager", "volcano", "volcano.sh/volcano/cmd/controller-manager"),
+        Program("kueue-0.17", "kueue-0.17", "sigs.k8s.io/kueue/cmd/kueue"),
+    )
+}
+
+#: What a control plane needs; the older Kueue is built only when it is asked for by name.
+DEFAULT = tuple(name for name in PROGRAMS if name != "kueue-0.17")
+
+
+def cache_folder() -> Path:
+    """Where built programs are kept: ``SLUICE_TOOLS_CACHE``, else a folder of the user's cache."""
+    given = os.environ.get("SLUICE_TOOLS_CACHE")
+    if given:
+        return Path(given)
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "sluice" / "controlplane"
+
+
+def path_of(name: str) -> Path:
+    """The place of a built program, whether or not it has been built."""
+    program = PROGRAMS[name]
+    digest = hashlib.sha256(f"{program.package}\n{program.ldflags}\n".encode())
+    for file in ("go.mod", "go.sum"):
+        digest.update((TOOLS / program.module / file).read_bytes())
+    return cache_folder() / f"{name}-{digest.hexdigest()[:16]}"
+
+
+def is_built(name: str) -> bool:
+    return path_of(name).exists()
+
+
+def build(name: str) -> Path:
+    """Build a program unless it is there; one build at a time on a machine.
+
+    :raises RuntimeError: when there is no Go, or it refuses; the message holds its last words.
+    """
+    target = path_of(name)
+    if target.exists():
+        return target
+    go = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
+    if go is None:
+        raise RuntimeError("Building the control plane needs Go 1.26 or later on the PATH.")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with (target.parent / "build.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if target.exists():
+            return target
+        program = PROGRAMS[name]
+        unfinished = target.with_name(f".{target.name}.{os.getpid()}")
+        command = [go, "build", "-trimpath", "-mod=readonly", f"-ldflags=-s -w {program.ldflags}"]
+        done = subprocess.run(
+            [*command, "-o", str(unfinished), program.package],
+            cwd=TOOLS / program.module,
+            env={**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"},
+            text=True,
+            stderr=subprocess.PIPE,
+        )
+        if done.returncode != 0:
+            raise RuntimeError(f"{name} was not built: {done.stderr[-2000:]}")
+        unfinished.rename(target)
+    return target
+
+
+def module_folder(module: str, path: str) -> Path:
+    """The unpacked source of a pinned module, for the CRDs and manifests that it ships."""
+    go = shutil.which("go") or "/usr/local/go/bin/go"
+    listed = subprocess.run(
+        [go, "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", path],
+        cwd=TOOLS / module,
+        env={**os.environ, "GOWORK": "off"},
+        check=True,
+        text=True,
+        stdout=subprocess.PIPE,
+    )
+    return Path(listed.stdout.strip())
+
+
+def main(names: list[str]) -> int:
+    for name in names or DEFAULT:
+        print(f"{name}: {build(name)}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
