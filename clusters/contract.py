@@ -126,6 +126,7 @@ class WorkloadRef:
     space: str
     object_name: str
     uid: str | None = None
+    kind: str = "training"
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,11 +341,15 @@ class ObservedObject:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One look at a cluster. Absence means something only when ``complete`` (design section 4)."""
+    """One look at a cluster. Absence means something only when ``complete`` (design section 4).
+
+    A partial one may name attempts whose objects were seen to vanish.
+    """
 
     read_at: datetime
     complete: bool
     objects: tuple[ObservedObject, ...]
+    gone: tuple[tuple[str, int], ...] = ()  # (job ulid, attempt)
 
 
 class NodeHealth(StrEnum):
@@ -507,6 +512,17 @@ class Scalable(Protocol):
 
     def scale(self, ref: WorkloadRef, replicas: int) -> None:
         """At least 0. A missing object is success. Saying it twice changes nothing."""
+
+
+@runtime_checkable
+class Tidying(Protocol):
+    """Clears up what the cluster itself left behind of ours."""
+
+    def tidy(self) -> int:
+        """Remove leftovers of ours whose owner is gone and make again what is missing; how many were touched.
+
+        Follows the newest :meth:`SchedulerBackend.observe` of this instance. Never touches what is not ours.
+        """
 
 
 @runtime_checkable

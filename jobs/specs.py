@@ -54,4 +54,5 @@ def workload_ref(job: Job, attempt: Attempt) -> WorkloadRef:
         space=job.team.space,
         object_name=attempt.object_name,
         uid=attempt.uid or None,
+        kind=job.kind,
     )
