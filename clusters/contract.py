@@ -52,6 +52,9 @@ class Unauthorized(BackendError):
 
 # --------------------------------------------------------------------------- intent, downwards
 
+POD_ROOT = "/sluice"
+"""Everything the platform mounts into a pod lies under this folder."""
+
 
 @dataclass(frozen=True, slots=True)
 class Mount:
@@ -298,6 +301,7 @@ class WorkloadFacts:
 
     created_at: datetime
     active: bool = True  # False: held, out of the queue
+    priority: int | None = None  # what the gate compares now; None = not told
     wanted_pods: int = 1
     cards: int = 0
     queued_at: datetime | None = None  # entered the queue (again)

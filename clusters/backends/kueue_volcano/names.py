@@ -20,6 +20,8 @@ PODS = "sluice.dev/pods"  # pods of the gang, or replicas
 CARDS = "sluice.dev/cards-per-pod"
 RESOURCE = "sluice.dev/card-resource"
 DISPLAY_NAME = "sluice.dev/display-name"
+HOSTFILE = "sluice.dev/hostfile"  # of MPI, one host a line; pods read it as a file
+MACHINEFILE = "sluice.dev/machinefile"  # the same for launchers that write host:slots
 
 # of the schedulers
 QUEUE_NAME = "kueue.x-k8s.io/queue-name"
@@ -28,6 +30,9 @@ MAX_EXEC_SECONDS = "kueue.x-k8s.io/max-exec-time-seconds"
 TOPOLOGY_UNCONSTRAINED = "kueue.x-k8s.io/podset-unconstrained-topology"
 TOPOLOGY_PREFERRED = "kueue.x-k8s.io/podset-preferred-topology"
 WORKLOAD_JOB_UID = "kueue.x-k8s.io/job-uid"
+MANAGED = "kueue.x-k8s.io/managed"
+SUSPENDING_PARENT = "kueue.x-k8s.io/pod-suspending-parent"
+ADMISSION_GATE = "kueue.x-k8s.io/admission"
 POD_GROUP = "scheduling.k8s.io/group-name"
 VOLCANO_QUEUE = "default"
 VOLCANO_SCHEDULER = "volcano"
@@ -35,12 +40,16 @@ DEFAULT_SCHEDULER = "default-scheduler"
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
 JOB_NAME = "batch.kubernetes.io/job-name"
 HOSTNAME = "kubernetes.io/hostname"
+NAMESPACE_NAME = "kubernetes.io/metadata.name"  # the API server sets it and lets nobody change it
+POD_SECURITY = "pod-security.kubernetes.io/"  # + enforce, warn or audit
 
 # objects that exist once per cluster
 COHORT = "slu"
 TOPOLOGY = "slu-hosts"
 POD_PRIORITIES = {"training": "slu-training", "development": "slu-training", "inference": "slu-inference"}
 SERVICE = "jobs"  # the headless service of a team's space
+NO_CARDS_FLAVOR = "slu-no-cards"  # see quota_objects: keeps jobs without cards out of topology-aware admission
+NO_CARDS_RESOURCE = "sluice.dev/no-cards"  # asked for by nobody
 
 
 def installation_of(cluster_public_id: str) -> str:
@@ -51,6 +60,11 @@ def installation_of(cluster_public_id: str) -> str:
 def cluster_queue(queue: str) -> str:
     """The ClusterQueue of a team queue."""
     return f"slu-{queue}"
+
+
+def local_queue(slug: str) -> str:
+    """The LocalQueue of a local queue. Never `default`, which the gate gives to everybody's jobs."""
+    return f"slu-{slug}"
 
 
 def flavor(group: str) -> str:
