@@ -471,6 +471,7 @@ class SchedulerBackend(Protocol):
 
     kind: ClassVar[str]
     capabilities: ClassVar[frozenset[Capability]]
+    calls_at_once: ClassVar[int]  # 1: not reached over a network, calls are made by the caller's own thread
 
     def submit(self, spec: WorkloadSpec) -> WorkloadRef:
         """Create or adopt the object of this spec. The same spec twice gives the same ref.

@@ -98,6 +98,16 @@ class SetActive:
 
 
 @dataclass(frozen=True, slots=True)
+class SetPriority:
+    """Where a workload stands among the waiting, and who may interrupt it. Its time in the queue is kept."""
+
+    kind: ClassVar[str] = "set_priority"
+    at_ms: int
+    name: str
+    priority: int
+
+
+@dataclass(frozen=True, slots=True)
 class SetQuotas:
     """All team queues and the common pool, in one step. Never evicts; queues left out are removed."""
 
@@ -178,13 +188,27 @@ class HoldQueue:
 
 
 Command = (
-    Submit | Delete | SetActive | SetQuotas | SetNodes | Cordon | NodePower | Sicken | ExitPod | EvictPod | HoldQueue
+    Submit
+    | Delete
+    | SetActive
+    | SetPriority
+    | SetQuotas
+    | SetNodes
+    | Cordon
+    | NodePower
+    | Sicken
+    | ExitPod
+    | EvictPod
+    | HoldQueue
 )
 
 _KINDS: dict[str, type[Command]] = {
     cls.kind: cls
-    for cls in (Submit, Delete, SetActive, SetQuotas, SetNodes, Cordon, NodePower, Sicken, ExitPod, EvictPod, HoldQueue)
-}
+    for cls in (
+        Submit, Delete, SetActive, SetPriority, SetQuotas, SetNodes, Cordon, NodePower, Sicken, ExitPod, EvictPod,
+        HoldQueue,
+    )
+}  # fmt: skip
 
 
 def command_to_dict(command: Command) -> dict[str, Any]:

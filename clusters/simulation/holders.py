@@ -18,7 +18,7 @@ class Holders:
     """Workloads of one queue that hold quota in one node group.
 
     A queue admits at most one workload per cycle and cycles are at least a millisecond apart, so inside a
-    priority the order of adding is the order of admission.
+    priority the order of adding is the order of admission. Only a change of priority adds out of this order.
     """
 
     __slots__ = ("_by_priority", "_leaving")
@@ -32,6 +32,14 @@ class Holders:
             self._leaving[workload.name] = workload
         else:
             self._by_priority.setdefault(workload.spec.priority, {})[workload.name] = workload
+
+    def insert(self, workload: Workload) -> None:
+        """Add one whose priority has changed: among its new equals it stands by its admission."""
+        self.add(workload)
+        if workload.stage is not Stage.EVICTING:
+            members = self._by_priority[workload.spec.priority]
+            by_admission = sorted(members.values(), key=lambda member: member.run.admitted_ms)
+            self._by_priority[workload.spec.priority] = {member.name: member for member in by_admission}
 
     def remove(self, workload: Workload) -> None:
         if self._leaving.pop(workload.name, None) is None:

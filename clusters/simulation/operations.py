@@ -57,6 +57,13 @@ def _set_active(state: State, command: c.SetActive) -> None:
     state.touch(workload)
 
 
+def _set_priority(state: State, command: c.SetPriority) -> None:
+    workload = state.world.workloads.get(command.name)
+    if workload is None or workload.stage is Stage.FINISHED or workload.spec.priority == command.priority:
+        return
+    state.rerank(workload, command.priority)
+
+
 def _set_quotas(state: State, command: c.SetQuotas) -> None:
     world = state.world
     wanted = {definition.name: definition for definition in command.queues}
@@ -198,6 +205,7 @@ _HANDLERS: dict[type, Callable[[State, Any], None]] = {
     c.Submit: _submit,
     c.Delete: _delete,
     c.SetActive: _set_active,
+    c.SetPriority: _set_priority,
     c.SetQuotas: _set_quotas,
     c.SetNodes: _set_nodes,
     c.Cordon: _cordon,

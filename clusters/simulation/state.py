@@ -8,6 +8,7 @@ call :meth:`State.touch` after changing a workload.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from heapq import heapify, heappop, heappush
 
 from clusters.simulation.holders import Holders
@@ -222,6 +223,22 @@ class State:
         self._leave_line(workload)
         self.request_cycle()
 
+    def rerank(self, workload: Workload, priority: int) -> None:
+        """Another priority for a workload that waits or holds quota; everybody is tried again by the new order."""
+        waits = workload.waits
+        holders = self._holders_of(workload)
+        if waits:
+            self._leave_line(workload)  # while its shape is still the old one
+        if holders is not None:
+            holders.remove(workload)
+        workload.spec = replace(workload.spec, priority=priority)
+        if holders is not None:
+            holders.insert(workload)
+        if waits:
+            self.enqueue(workload)
+        self.touch(workload)
+        self.request_retry()
+
     def _leave_line(self, workload: Workload) -> None:
         """A sticky head lets go of its queue; with the last of a shape goes what the gate said about it."""
         if workload.victims:
@@ -262,12 +279,19 @@ class State:
 
     def start_leaving(self, workload: Workload) -> None:
         """An admitted workload was told to leave; it holds its quota a little longer."""
-        holders = self.holders.get((workload.spec.queue, workload.spec.node_group or ""))
-        if holders is not None and workload.spec.cards:
+        holders = self._holders_of(workload)
+        if holders is not None:
             holders.remove(workload)
         workload.stage = Stage.EVICTING
-        if holders is not None and workload.spec.cards:
+        if holders is not None:
             holders.add(workload)
+
+    def _holders_of(self, workload: Workload) -> Holders | None:
+        """Where a workload that holds quota is listed."""
+        spec = workload.spec
+        if not workload.holds_quota or not spec.cards or spec.node_group is None:
+            return None
+        return self.holders.get((spec.queue, spec.node_group))
 
     def free_quota(self, workload: Workload) -> None:
         self._count_quota(workload, -1)

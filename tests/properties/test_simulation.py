@@ -25,6 +25,7 @@ from clusters.simulation.commands import (
     QueueDef,
     SetActive,
     SetNodes,
+    SetPriority,
     SetQuotas,
     Sicken,
     Submit,
@@ -216,6 +217,11 @@ class ClusterMachine(RuleBasedStateMachine):
     @rule(data=st.data(), active=st.booleans())
     def hold_or_resume(self, data: st.DataObject, active: bool) -> None:
         self.do(SetActive(self.now, data.draw(st.sampled_from(sorted(self.expected))), active))
+
+    @precondition(lambda self: self.expected)
+    @rule(data=st.data(), priority=st.sampled_from((100, 200, 300)))
+    def change_priority(self, data: st.DataObject, priority: int) -> None:
+        self.do(SetPriority(self.now, data.draw(st.sampled_from(sorted(self.expected))), priority))
 
     @precondition(lambda self: self.expected)
     @rule(data=st.data(), rank=st.integers(0, 2), code=st.sampled_from((0, 1)))

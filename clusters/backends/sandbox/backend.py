@@ -21,7 +21,7 @@ from clusters.contract import (
     WorkloadSpec,
 )
 from clusters.models import Cluster
-from clusters.simulation.commands import Delete, QueueDef, SetActive, SetQuotas, Submit
+from clusters.simulation.commands import Delete, QueueDef, SetActive, SetPriority, SetQuotas, Submit
 from clusters.simulation.logs import tail
 from clusters.simulation.world import World
 
@@ -30,7 +30,9 @@ class SandboxBackend:
     """One cluster row's sandbox. Instances are short-lived: a look and the inventory after it share one touch."""
 
     kind: ClassVar[str] = "sandbox"
-    capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.HOLD, Capability.TOPOLOGY})
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(
+        {Capability.HOLD, Capability.PRIORITY, Capability.TOPOLOGY}
+    )
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -58,6 +60,10 @@ class SandboxBackend:
     def set_held(self, ref: WorkloadRef, held: bool) -> None:
         if not self._is_foreign(ref):
             driver.send(self._cluster, SetActive(driver.now_ms(), ref.object_name, active=not held))
+
+    def set_priority(self, ref: WorkloadRef, priority: int) -> None:
+        if not self._is_foreign(ref):
+            driver.send(self._cluster, SetPriority(driver.now_ms(), ref.object_name, priority))
 
     def _is_foreign(self, ref: WorkloadRef) -> bool:
         """Somebody else's object of this name is never touched."""

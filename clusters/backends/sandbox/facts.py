@@ -76,6 +76,7 @@ def workload_facts(world: World, workload: Workload) -> WorkloadFacts:
     return WorkloadFacts(
         created_at=from_ms(workload.created_ms),
         active=workload.active,
+        priority=workload.spec.priority,
         wanted_pods=workload.spec.pods,
         cards=workload.spec.cards,
         queued_at=from_ms(workload.queued_ms),

@@ -13,6 +13,7 @@ from clusters.simulation.commands import (
     QueueDef,
     SetActive,
     SetNodes,
+    SetPriority,
     SetQuotas,
     Submit,
 )
@@ -113,6 +114,9 @@ class Lab:
 
     def resume(self, name: str) -> None:
         self.do(SetActive(0, name, True))
+
+    def rank(self, name: str, priority: int) -> None:
+        self.do(SetPriority(0, name, priority))
 
     def delete(self, name: str, grace_ms: int = 30_000) -> None:
         self.do(Delete(0, name, grace_ms))
