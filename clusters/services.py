@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from clusters.contract import Capability, SchedulerBackend, WorkloadFacts
+from clusters.contract import BackendError, Capability, SchedulerBackend, WorkloadFacts
 from clusters.facts_codec import facts_from_json
 from clusters.models import Cluster, ObservedWorkload
-from clusters.registry import backend_for
+from clusters.registry import backend_class, backend_for
 from clusters.selectors import group_snapshots
+from clusters.sync import note_failure
 
-__all__ = ["ObservedRow", "backend", "capabilities_of", "group_snapshots", "observed_forget", "observed_rows"]
+__all__ = [
+    "ObservedRow",
+    "backend",
+    "capabilities_of",
+    "cluster_failed",
+    "group_snapshots",
+    "observed_forget",
+    "observed_rows",
+    "resting_clusters",
+]
 
 
 @dataclass(frozen=True)
@@ -48,7 +59,17 @@ def backend(cluster: Cluster) -> SchedulerBackend:
 
 def capabilities_of(cluster: Cluster) -> frozenset[Capability]:
     """What this cluster can do beyond the six methods."""
-    return backend_for(cluster).capabilities
+    return backend_class(cluster.kind).capabilities
+
+
+def cluster_failed(cluster: Cluster, error: BackendError) -> None:
+    """A cluster did not answer: it rests for a while, and everybody sees why."""
+    note_failure(cluster, error)
+
+
+def resting_clusters(now: datetime) -> list[int]:
+    """Clusters that are left alone at this moment; one query."""
+    return list(Cluster.objects.filter(rest_until__gt=now).values_list("pk", flat=True))
 
 
 def observed_forget(job_ulids: Iterable[str]) -> int:

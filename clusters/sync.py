@@ -1,34 +1,25 @@
-"""Raw observations → observed rows: the one function behind the watcher and the periodic task (decision 27).
+"""Looking at clusters: the one function behind the watcher and the periodic task (decision 27).
 
-Runs under the cluster's advisory lock. Rows are written only where something changed. A complete look marks
-what it did not see as gone; an incomplete one never does.
+Each look runs under the cluster's advisory lock. A cluster that does not answer rests for a while, so that it costs
+the others nothing; it is asked again ever less often, at least once a minute.
 """
 
 from __future__ import annotations
 
-import json
 import logging
-from collections.abc import Sequence
+import time
+from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 
-from clusters.contract import (
-    BackendError,
-    ClusterInventory,
-    NodeFacts,
-    Observation,
-    ObservedObject,
-    PodPhase,
-    Scope,
-    WorkloadFacts,
-)
-from clusters.facts_codec import facts_to_json
-from clusters.models import Cluster, Node, NodeGroup, ObservedWorkload
-from clusters.registry import backend_for
+from clusters.contract import BackendError, Observation, Retryable, SchedulerBackend, Scope, Tidying, Watchable
+from clusters.models import Cluster
+from clusters.observed import store_inventory, store_observation
+from clusters.registry import backend_class, backend_for
 from common.faults import reach
+from common.hints import send
 from common.locks import LockSpace, try_session_lock
 
 logger = logging.getLogger(__name__)
@@ -37,6 +28,9 @@ SANDBOX_EVERY = timedelta(seconds=1)
 WATCHED_EVERY = timedelta(seconds=60)
 UNWATCHED_EVERY = timedelta(seconds=10)
 WATCHER_SILENT_AFTER = timedelta(seconds=75)
+REST_MIN = timedelta(seconds=5)
+REST_MAX = timedelta(seconds=60)
+LOCK_TRIES, LOCK_PAUSE_SECONDS = 600, 0.05
 
 
 def sync_period(cluster: Cluster, now: datetime) -> timedelta:
@@ -47,19 +41,39 @@ def sync_period(cluster: Cluster, now: datetime) -> timedelta:
     return WATCHED_EVERY if watched else UNWATCHED_EVERY
 
 
+def due_clusters(now: datetime) -> list[Cluster]:
+    """Clusters whose last look is too old and that do not rest."""
+    return [
+        cluster
+        for cluster in Cluster.objects.order_by("pk")
+        if (cluster.rest_until is None or cluster.rest_until <= now)
+        and (cluster.synced_at is None or now - cluster.synced_at >= sync_period(cluster, now))
+    ]
+
+
 def sync_due(now: datetime | None = None) -> int:
-    """Sync every cluster whose last look is too old; returns how many were looked at. One sick cluster stops none."""
-    now = now or timezone.now()
+    """Look at every cluster that is due; returns how many were looked at. One sick cluster stops none.
+
+    Those that have to be reached over a network are looked at by a task of their own each, so that the time a
+    silent one takes is not taken from the others.
+    """
     done = 0
-    for cluster in Cluster.objects.all():
-        if cluster.synced_at is not None and now - cluster.synced_at < sync_period(cluster, now):
-            continue
-        try:
-            done += cluster_sync(cluster)
-        except Exception:
-            logger.exception("looking at cluster %s failed", cluster.slug)
-            Cluster.objects.filter(pk=cluster.pk).update(sync_error="internal_error")
+    for cluster in due_clusters(now or timezone.now()):
+        if backend_class(cluster.kind).calls_at_once > 1:
+            send("clusters.sync", cluster.pk)
+        else:
+            done += sync_safely(cluster)
     return done
+
+
+def sync_safely(cluster: Cluster) -> bool:
+    """Look at a cluster; whatever goes wrong is recorded with it and raised no further."""
+    try:
+        return cluster_sync(cluster)
+    except Exception:
+        logger.exception("looking at cluster %s failed", cluster.slug)
+        Cluster.objects.filter(pk=cluster.pk).update(sync_error="internal_error")
+        return False
 
 
 def cluster_sync(cluster: Cluster) -> bool:
@@ -74,174 +88,76 @@ def cluster_sync(cluster: Cluster) -> bool:
             inventory = backend.inventory()
             reach("sync.observe.after")
         except BackendError as error:
-            logger.warning("cluster %s does not answer: %s", cluster.slug, error.code)
-            Cluster.objects.filter(pk=cluster.pk).update(sync_error=error.code)
+            note_failure(cluster, error)
             return False
         with transaction.atomic():
-            _store_observation(cluster, observation)
-            _store_inventory(cluster, inventory)
+            store_observation(cluster, observation)
+            store_inventory(cluster, inventory)
             Cluster.objects.filter(pk=cluster.pk).update(
-                synced_at=observation.read_at, sync_error="", topology_aware=inventory.topology_aware
+                synced_at=observation.read_at,
+                sync_error="",
+                rest_until=None,
+                topology_aware=inventory.topology_aware,
             )
             reach("sync.commit.before")
         reach("sync.commit.after")
+        _tidy(cluster, backend)
     return True
 
 
-# --------------------------------------------------------------------------- observed workloads
-
-_UPSERT = """
-INSERT INTO clusters_observedworkload
-       (cluster_id, job_ulid, attempt_no, uid, revision, version, facts, gone,
-        cards_running, cards_held, cards_ending, seen_at)
-SELECT %(cluster)s, o.job_ulid, o.attempt_no, o.uid, o.revision, nextval('clusters_observed_version'), o.facts, false,
-       o.cards_running, o.cards_held, o.cards_ending, %(seen_at)s
-  FROM jsonb_to_recordset(%(rows)s::jsonb)
-       AS o(job_ulid text, attempt_no int, uid text, revision text, facts jsonb,
-            cards_running int, cards_held int, cards_ending int)
-ON CONFLICT (cluster_id, job_ulid, attempt_no) DO UPDATE
-   SET uid = excluded.uid, revision = excluded.revision, version = excluded.version, facts = excluded.facts,
-       gone = false, cards_running = excluded.cards_running, cards_held = excluded.cards_held,
-       cards_ending = excluded.cards_ending, seen_at = excluded.seen_at
-"""
+def note_failure(cluster: Cluster, error: BackendError) -> None:
+    """Record that a cluster did not do as it was asked. One that is silent rests: 5 s at first, then up to a minute."""
+    logger.warning("cluster %s does not answer: %s %s", cluster.slug, error.code, error.detail[:300])
+    changes: dict[str, object] = {"sync_error": error.code}
+    if isinstance(error, Retryable):
+        changes["rest_until"] = timezone.now() + rest_of(cluster, timezone.now())
+    Cluster.objects.filter(pk=cluster.pk).update(**changes)
 
 
-def _store_observation(cluster: Cluster, observation: Observation) -> None:
-    known = {
-        (job, attempt): (uid, revision)
-        for job, attempt, uid, revision in ObservedWorkload.objects.filter(cluster=cluster, gone=False).values_list(
-            "job_ulid", "attempt_no", "uid", "revision"
-        )
-    }
-    changed = [row for row in observation.objects if known.get((row.job_ulid, row.attempt)) != (row.uid, row.revision)]
-    if changed:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                _UPSERT,
-                {
-                    "cluster": cluster.pk,
-                    "rows": json.dumps([_as_row(row) for row in changed]),
-                    "seen_at": observation.read_at,
-                },
-            )
-    if observation.complete:
-        seen = {(row.job_ulid, row.attempt) for row in observation.objects}
-        _mark_gone(cluster, [key for key in known if key not in seen], observation.read_at)
+def rest_of(cluster: Cluster, now: datetime) -> timedelta:
+    """How long a silent cluster is left alone: half of the time for which it has been silent."""
+    silent_for = now - (cluster.synced_at or cluster.created_at)
+    return min(REST_MAX, max(REST_MIN, silent_for / 2))
 
 
-def _mark_gone(cluster: Cluster, keys: Sequence[tuple[str, int]], at: datetime) -> None:
-    if not keys:
+def _tidy(cluster: Cluster, backend: SchedulerBackend) -> None:
+    if not isinstance(backend, Tidying):
         return
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """
-            UPDATE clusters_observedworkload AS w
-               SET gone = true, version = nextval('clusters_observed_version'), seen_at = %s,
-                   cards_running = 0, cards_held = 0, cards_ending = 0
-              FROM unnest(%s::text[], %s::int[]) AS k(job_ulid, attempt_no)
-             WHERE w.cluster_id = %s AND w.job_ulid = k.job_ulid AND w.attempt_no = k.attempt_no
-            """,
-            [at, [job for job, _ in keys], [attempt for _, attempt in keys], cluster.pk],
-        )
+    try:
+        backend.tidy()
+    except BackendError as error:  # the look itself is stored; what is left over is found by the next one
+        logger.warning("tidying cluster %s: %s", cluster.slug, error.code)
 
 
-def _as_row(row: ObservedObject) -> dict[str, Any]:
-    running, held, ending = held_cards(row.facts)
-    return {
-        "job_ulid": row.job_ulid,
-        "attempt_no": row.attempt,
-        "uid": row.uid,
-        "revision": row.revision,
-        "facts": facts_to_json(row.facts),
-        "cards_running": running,
-        "cards_held": held,
-        "cards_ending": ending,
-    }
+# --------------------------------------------------------------------------- live
 
 
-def held_cards(facts: WorkloadFacts) -> tuple[int, int, int]:
-    """(cards of running pods, cards with quota held, cards whose quota is freed while pods still end)."""
-    on_nodes = sum(
-        pod.cards for pod in facts.pods if pod.phase in {PodPhase.PULLING, PodPhase.RUNNING, PodPhase.ENDING}
-    )
-    admitted = facts.admitted_at or facts.reserved_at
-    holds = admitted is not None and facts.outcome is None
-    if holds and facts.evicted_at is not None and admitted is not None and admitted <= facts.evicted_at:
-        holds = False
-    if not holds:
-        return 0, 0, on_nodes if facts.ending else 0
-    running = sum(pod.cards for pod in facts.pods if pod.phase is PodPhase.RUNNING)
-    return running, facts.cards, 0
+def follow(cluster: Cluster, stop: Callable[[], bool]) -> None:
+    """Store what a watchable cluster tells until ``stop`` says so. Raises BackendError when it cannot be followed."""
+    backend = backend_for(cluster)
+    assert isinstance(backend, Watchable)
+    for observation in backend.watch(stop):
+        if _store_told(cluster, backend, observation):
+            send("jobs.sweep")
 
 
-# --------------------------------------------------------------------------- groups and nodes
-
-
-def _store_inventory(cluster: Cluster, inventory: ClusterInventory) -> None:
-    groups = _store_groups(cluster, inventory)
-    known = {node.name: node for node in Node.objects.filter(cluster=cluster)}
-    fresh, changed = [], []
-    for facts in inventory.nodes:
-        values = _node_values(facts, groups)
-        node = known.pop(facts.name, None)
-        if node is None:
-            fresh.append(Node(cluster=cluster, name=facts.name, seen_at=inventory.read_at, **values))
-        elif any(getattr(node, key) != value for key, value in values.items()):
-            for key, value in values.items():
-                setattr(node, key, value)
-            node.seen_at = inventory.read_at
-            changed.append(node)
-    Node.objects.bulk_create(fresh)
-    if changed:
-        Node.objects.bulk_update(changed, [*_NODE_FIELDS, "seen_at"])
-    if known:
-        Node.objects.filter(pk__in=[node.pk for node in known.values()]).delete()
-
-
-_NODE_FIELDS = ("group_id", "health", "installed", "sick", "outside", "since", "cpu_millis", "memory_bytes", "holders")
-
-
-def _node_values(facts: NodeFacts, groups: dict[str, int]) -> dict[str, Any]:
-    return {
-        "group_id": groups.get(facts.node_group) if facts.node_group else None,
-        "health": facts.health.value,
-        "installed": facts.installed,
-        "sick": facts.sick,
-        "outside": facts.outside,
-        "since": facts.since,
-        "cpu_millis": facts.cpu_millis,
-        "memory_bytes": facts.memory_bytes,
-        "holders": [
-            {
-                "job_ulid": holder.job_ulid,
-                "attempt": holder.attempt,
-                "cards": holder.cards,
-                "running": holder.running,
-                "ending": holder.ending,
-            }
-            for holder in facts.holders
-        ],
-    }
-
-
-def _store_groups(cluster: Cluster, inventory: ClusterInventory) -> dict[str, int]:
-    known = {group.slug: group for group in NodeGroup.objects.filter(cluster=cluster)}
-    for position, facts in enumerate(inventory.groups):
-        values = {
-            "title": facts.title,
-            "vendor": facts.vendor,
-            "card_model": facts.card_model,
-            "interconnect": facts.interconnect,
-            "sharing": facts.sharing.value,
-            "unit": facts.unit,
-            "cards_per_node": facts.cards_per_node,
-            "cpu_millis_per_node": facts.cpu_millis_per_node,
-            "memory_bytes_per_node": facts.memory_bytes_per_node,
-            "position": position,
-        }
-        group = known.get(facts.name)
-        if group is None:
-            known[facts.name] = NodeGroup.objects.create(cluster=cluster, slug=facts.name, **values)
-        elif any(getattr(group, key) != value for key, value in values.items()):
-            NodeGroup.objects.filter(pk=group.pk).update(**values)
-    return {slug: group.pk for slug, group in known.items()}
+def _store_told(cluster: Cluster, backend: SchedulerBackend, observation: Observation) -> bool:
+    for _ in range(LOCK_TRIES):
+        with try_session_lock(LockSpace.CLUSTER_SYNC, cluster.pk) as taken:
+            if not taken:  # a periodic look is being stored; what it saw is not newer than what is told here
+                time.sleep(LOCK_PAUSE_SECONDS)
+                continue
+            with transaction.atomic():
+                written = store_observation(cluster, observation)
+                changes: dict[str, object] = {"watched_at": timezone.now(), "sync_error": "", "rest_until": None}
+                if observation.complete:
+                    inventory = backend.inventory()
+                    store_inventory(cluster, inventory)
+                    changes |= {"synced_at": observation.read_at, "topology_aware": inventory.topology_aware}
+                if written or observation.complete:
+                    Cluster.objects.filter(pk=cluster.pk).update(**changes)
+            if observation.complete:
+                _tidy(cluster, backend)
+            return bool(written)
+    logger.error("cluster %s: another look has not ended", cluster.slug)
+    return False

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from clusters.sync import sync_due
+from clusters.models import Cluster
+from clusters.sync import sync_due, sync_safely
 
 
 @shared_task(name="clusters.sync_due")
 def sync_due_task() -> None:
-    """Look at every cluster that is due; also the sandbox's heartbeat."""
+    """See which clusters are due; also the sandbox's heartbeat."""
     sync_due()
+
+
+@shared_task(name="clusters.sync")
+def sync_task(cluster_id: int) -> None:
+    """Look at one cluster."""
+    cluster = Cluster.objects.filter(pk=cluster_id).first()
+    if cluster is not None:
+        sync_safely(cluster)

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db import connection
 
+from clusters.services import resting_clusters
 from common.faults import reach
 from common.ids import new_ulid
 
@@ -33,6 +34,8 @@ _DUE = """(
                      WHERE w.version > b.seen_version)
 )"""
 
+_NOT_RESTING = " AND job_id NOT IN (SELECT id FROM jobs_job WHERE cluster_id = ANY(%(resting)s))"
+
 
 _GIVE_BACK = """
 UPDATE jobs_jobsync AS s
@@ -53,8 +56,14 @@ class Claim:
 
 
 def claim_due(now: datetime, limit: int) -> Claim:
-    """Take up to ``limit`` jobs that are due or have something new to see; perhaps none."""
-    return _claim(_DUE, now, limit, {})
+    """Take up to ``limit`` jobs that are due or have something new to see; perhaps none.
+
+    Jobs of a cluster that rests wait for it: their calls would only fail and hold up those of others.
+    """
+    resting = resting_clusters(now)
+    if not resting:
+        return _claim(_DUE, now, limit, {})
+    return _claim(_DUE + _NOT_RESTING, now, limit, {"resting": resting})
 
 
 def claim_jobs(job_ids: Sequence[int], now: datetime) -> Claim:

@@ -1,31 +1,31 @@
 """The reconcile loop: claim → load → decide → apply on the cluster → write back.
 
 Level-triggered and safe to run twice or to die anywhere: every effect is idempotent, every decision follows
-from rows, and the write-back only counts while the claim is ours.
+from rows, and the write-back only counts while the claim is ours. Calls to clusters over a network are made side by
+side (`jobs.reconcile.calls`); rows are read and written by this thread alone.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.utils import timezone
 
-from clusters.contract import BackendError, Holdable, Rejected, SchedulerBackend, Unauthorized
+from clusters.contract import BackendError, Rejected, Unauthorized
 from clusters.domain.reasons import Reason, ReasonCode
-from clusters.services import backend
-from common.faults import reach
 from common.texts import storable
-from jobs.domain.transitions import LOOK_AGAIN, AttemptEnding, Effect, Move, may_clear, next_move
+from jobs.domain.transitions import LOOK_AGAIN, AttemptEnding, Effect, Move, next_move
 from jobs.domain.words import AttemptEnd, JobState
 from jobs.models import Job
+from jobs.reconcile.calls import Called, CalledFor, Step, call_all, older_to_clear
 from jobs.reconcile.claims import Claim, claim_due, claim_jobs, give_back
 from jobs.reconcile.load import Loaded, Unreadable, load
 from jobs.reconcile.writeback import Outcome, write_back
-from jobs.specs import workload_ref, workload_spec
 
 logger = logging.getLogger(__name__)
 
@@ -45,86 +45,64 @@ def reconcile_jobs(job_ids: Sequence[int]) -> int:
 
 
 def _work(claim: Claim) -> int:
-    done = 0
-    for loaded in load(claim.job_ids):
-        if timezone.now() > claim.until - LEASE_MARGIN:
-            break  # what is left stays due; the next sweep takes it when the lease has run out
+    return reconcile_loaded(claim, load(claim.job_ids))
+
+
+def reconcile_loaded(claim: Claim, jobs: Sequence[Loaded | Unreadable]) -> int:
+    """Bring each claimed job one step closer to its intent; returns how many steps were written back or dropped."""
+    now = timezone.now()
+    steps: list[Step] = []
+    for loaded in jobs:
         if isinstance(loaded, Unreadable):
             _let_rest(claim, loaded.job)
             continue
-        try:
-            reconcile_job(claim, loaded, timezone.now())
-        except Exception:
-            logger.exception("reconcile of %s failed", loaded.job.public_id)
-            _let_rest(claim, loaded.job)
+        with _guarded(claim, loaded.job):
+            move = next_move(loaded.view, loaded.sight, loaded.group, now)
+            steps.append(Step(loaded, move, older_to_clear(loaded)))
+    done = 0
+    for called in call_all(steps, until=claim.until - LEASE_MARGIN):
+        loaded = called.step.loaded
+        with _guarded(claim, loaded.job):
+            move, outcome = _concluded(called, timezone.now())
+            write_back(claim, loaded, move, outcome, timezone.now())
         done += 1
     return done
 
 
-def _let_rest(claim: Claim, job: Job) -> None:
+@contextmanager
+def _guarded(claim: Claim, job: Job) -> Iterator[None]:
     """One poisoned job must not stop the others: it backs off and says so."""
+    try:
+        yield
+    except Exception:
+        logger.exception("reconcile of %s failed", job.public_id)
+        _let_rest(claim, job)
+
+
+def _let_rest(claim: Claim, job: Job) -> None:
     give_back(claim, job.pk, error="internal_error", due_at=timezone.now() + _backoff(job.sync.failures + 1))
 
 
-def reconcile_job(claim: Claim, loaded: Loaded, now: datetime) -> None:
-    """Bring one claimed job one step closer to its intent."""
-    move = next_move(loaded.view, loaded.sight, loaded.group, now)
-    outcome = Outcome()
-    try:
-        move, outcome = _apply(loaded, move, now)
-        if _clear_older(loaded):
-            move = replace(move, due_in=LOOK_AGAIN if move.due_in is None else min(move.due_in, LOOK_AGAIN))
-    except Rejected as error:
-        move, outcome = _rejected(loaded, move, error, now)
-    except BackendError as error:
-        logger.warning("%s of %s: %s", type(error).__name__, loaded.job.public_id, error.code)
-        outcome = _failed(loaded, error.code, slow=isinstance(error, Unauthorized))
-        move = _not_sent(loaded, move, error)
-    write_back(claim, loaded, move, outcome, now)
-
-
-# --------------------------------------------------------------------------- effects
-
-
-def _apply(loaded: Loaded, move: Move, now: datetime) -> tuple[Move, Outcome]:
-    outcome = Outcome()
-    if not move.effects:
-        return move, outcome
-    door = backend(loaded.job.cluster)
-    ref = workload_ref(loaded.job, loaded.attempt)
-    for effect in move.effects:
-        reach(f"{effect.value}.call.before")
-        match effect:
-            case Effect.SUBMIT:
-                made = door.submit(workload_spec(loaded.job, loaded.attempt))
-                outcome = replace(outcome, submitted_at=now, uid=made.uid or "")
-            case Effect.STOP:
-                door.stop(ref, timedelta(seconds=loaded.job.stop_grace_seconds))
-                outcome = replace(outcome, stop_asked_at=now)
-            case Effect.HOLD | Effect.RELEASE:
-                _set_held(door, loaded, effect is Effect.HOLD)
-        reach(f"{effect.value}.call.after")
+def _concluded(called: Called, now: datetime) -> tuple[Move, Outcome]:
+    """What the calls of a step came to: the move to record, and times or an error beside it."""
+    loaded, move = called.step.loaded, called.step.move
+    outcome = Outcome(submitted_at=called.submitted_at, uid=called.uid, stop_asked_at=called.stop_asked_at)
+    match called.error:
+        case None:
+            pass
+        case Rejected() as error if called.failed is CalledFor.NEWEST:
+            return _rejected(loaded, move, error, now)
+        case BackendError() as error:
+            logger.warning("%s of %s: %s", type(error).__name__, loaded.job.public_id, error.code)
+            failed = _failed(loaded, error.code, slow=isinstance(error, Unauthorized))
+            if called.failed is CalledFor.OLDER:  # what was done for the newest attempt counts all the same
+                return move, replace(outcome, error=failed.error, failures=failed.failures, retry_in=failed.retry_in)
+            return _not_sent(loaded, move, error), failed
+        case error:
+            raise error
+    if called.step.older:
+        move = replace(move, due_in=LOOK_AGAIN if move.due_in is None else min(move.due_in, LOOK_AGAIN))
     return move, outcome
-
-
-def _set_held(door: SchedulerBackend, loaded: Loaded, held: bool) -> None:
-    assert isinstance(door, Holdable)  # next_move asks only where the capability is announced
-    door.set_held(workload_ref(loaded.job, loaded.attempt), held)
-
-
-def _clear_older(loaded: Loaded) -> bool:
-    """Objects of earlier attempts go once their logs are read, at once while they live. True: some are left."""
-    left = False
-    for attempt in loaded.older:
-        row = loaded.rows.get(attempt.number)
-        if row is None or row.gone:
-            continue
-        left = True
-        if may_clear(row.facts, logs_complete=attempt.log_complete, seen_at=loaded.sight.complete_at):
-            reach("stop_older.call.before")
-            backend(loaded.job.cluster).stop(workload_ref(loaded.job, attempt), timedelta(0))
-            reach("stop_older.call.after")
-    return left
 
 
 # --------------------------------------------------------------------------- refused and failed calls

@@ -26,7 +26,7 @@ from clusters.contract import (
     WorkloadSpec,
 )
 from clusters.facts_codec import facts_from_json, facts_to_json
-from clusters.sync import held_cards
+from clusters.observed import held_cards
 from tests.backends.contract_quotas import QuotasContract
 from tests.backends.contract_stage import (
     BETA,

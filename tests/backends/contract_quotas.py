@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clusters.contract import QueuePlan, QuotaPlan
-from clusters.sync import held_cards
+from clusters.observed import held_cards
 from tests.backends.contract_stage import (
     ALPHA,
     BETA,

@@ -25,7 +25,7 @@ from jobs.logs import collect_logs
 from jobs.models import Attempt, Job, JobEvent, JobSync, Run
 from jobs.reconcile.claims import claim_due
 from jobs.reconcile.load import Loaded, load
-from jobs.reconcile.loop import _keep, reconcile_job, reconcile_jobs, sweep
+from jobs.reconcile.loop import _keep, reconcile_jobs, reconcile_loaded, sweep
 from jobs.reconcile.writeback import Outcome, write_back
 from jobs.services.operations import job_operate
 from jobs.services.submit import job_submit
@@ -90,7 +90,7 @@ def test_a_write_back_under_a_lost_claim_is_dropped(cast: Cast) -> None:
         stage.run(60, 5)  # the lease has run out, another worker has moved the job on
         before = list(Job.objects.values()), list(Attempt.objects.values()), JobEvent.objects.count()
         assert write_back(claim, loaded, _keep(loaded), Outcome(error="late"), timezone.now()) is False
-        reconcile_job(claim, loaded, timezone.now())
+        reconcile_loaded(claim, [loaded])
         assert (list(Job.objects.values()), list(Attempt.objects.values()), JobEvent.objects.count()) == before
         assert stage.job(job).state == "running"
         assert not JobSync.objects.exclude(last_error="").exists()
@@ -176,7 +176,7 @@ def test_a_hold_between_the_look_and_the_retry_is_kept_in_the_demand(cast: Cast)
         (loaded,) = load(claim.job_ids)
         assert isinstance(loaded, Loaded)
         job_operate(actor=cast.actor(OWNER), job=stage.job(job), operation=Operation.HOLD)
-        reconcile_job(claim, loaded, timezone.now())
+        reconcile_loaded(claim, [loaded])
         assert stage.job(job).attempt_no == 2
         assert quota_problems() == []
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from clusters.contract import Outcome, WorkloadFacts
 from clusters.domain.states import RULES, GroupSnapshot, ObservedState, derive
 from clusters.facts_codec import facts_from_json, facts_to_json
-from clusters.sync import held_cards
+from clusters.observed import held_cards
 from jobs.domain.operations import Operation, Situation, cell
 from jobs.domain.transitions import Effect, JobView, Move, Sight, next_move
 from jobs.domain.words import TERMINAL_STATES, Desired, JobState

@@ -11,6 +11,7 @@ import ssl
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -207,7 +208,9 @@ def _error(status: int, body: bytes, headers: Mapping[str, str]) -> BackendError
         return Unauthorized("forbidden" if status == 403 else "unauthorized", text)
     if status in (429, 500, 502, 503, 504):
         wait = headers.get("Retry-After", "")
-        return Retryable("busy" if status == 429 else "server_error", f"{text} (retry after {wait} s)" if wait else text)
+        return Retryable(
+            "busy" if status == 429 else "server_error", f"{text} (retry after {wait} s)" if wait else text
+        )
     return Rejected("invalid" if status == 422 else f"http_{status}", text)
 
 
@@ -228,5 +231,5 @@ def _tls(connection: Connection) -> ssl.SSLContext:
                 file.write(f"{connection.client_cert_pem}\n{connection.client_key_pem}")
             context.load_cert_chain(path)
         finally:
-            os.unlink(path)
+            Path(path).unlink()
     return context

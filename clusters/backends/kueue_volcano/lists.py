@@ -37,9 +37,7 @@ FOLLOWED = (
 )
 
 
-def list_all(
-    client: KubeClient, followed: Followed, installation: str, namespace: str | None = None
-) -> raw.Listed:
+def list_all(client: KubeClient, followed: Followed, installation: str, namespace: str | None = None) -> raw.Listed:
     """Every object of a kind as of one moment, page by page. A kind that does not exist has none, if it may.
 
     A list whose continuation has expired is taken once more from the start; then it is `Gone`.

@@ -33,6 +33,7 @@ class SandboxBackend:
     capabilities: ClassVar[frozenset[Capability]] = frozenset(
         {Capability.HOLD, Capability.PRIORITY, Capability.TOPOLOGY}
     )
+    calls_at_once: ClassVar[int] = 1
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster

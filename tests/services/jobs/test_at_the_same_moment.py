@@ -16,7 +16,7 @@ from jobs.domain.words import JobState
 from jobs.models import Job, JobSync
 from jobs.reconcile.claims import claim_jobs
 from jobs.reconcile.load import Loaded, load
-from jobs.reconcile.loop import reconcile_job, reconcile_jobs, sweep
+from jobs.reconcile.loop import reconcile_jobs, reconcile_loaded, sweep
 from jobs.services.operations import job_operate
 from jobs.services.submit import job_submit
 from tests.cast import Cast, build_cast
@@ -79,7 +79,7 @@ def test_a_restart_during_a_step_is_looked_at_next_and_not_when_the_lease_runs_o
     (loaded,) = load(claim.job_ids)
     assert isinstance(loaded, Loaded)
     operate(stage, job, Operation.RESTART)
-    reconcile_job(claim, loaded, timezone.now())
+    reconcile_loaded(claim, [loaded])
     sync = JobSync.objects.get(job=job)
     assert sync.token == "" and sync.due_at is not None and sync.due_at <= timezone.now()
     assert sweep() == 1
@@ -97,7 +97,7 @@ def test_a_restart_between_two_reads_of_one_step_shows_neither_half(
     operate(stage, job, Operation.RESTART)
     (loaded,) = _load_with(monkeypatch, rows, claim.job_ids)
     assert loaded.attempt.number == 1
-    reconcile_job(claim, loaded, timezone.now())
+    reconcile_loaded(claim, [loaded])
     sweep()
     assert job.attempts.get(number=2).stop_asked_at is None
     assert (stage.job(job).state, stage.job(job).flags) == ("queued", [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from clusters.contract import EvictionCause, PodPhase, WaitCode, WorkloadFacts
-from clusters.sync import held_cards
+from clusters.observed import held_cards
 from tests.builders import ADMITTED, admitted, at, deleted, evicted, failed, queued, running, succeeded
 
 WAITING, PULLING, RUNNING = PodPhase.WAITING, PodPhase.PULLING, PodPhase.RUNNING

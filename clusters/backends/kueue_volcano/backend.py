@@ -1,0 +1,189 @@
+"""Kueue as the gate, Volcano as the gang's executor, behind the contract of every backend.
+
+A training attempt is a suspended Job under Kueue and a PodGroup for Volcano (2 creates, 1 delete in a life); an
+inference service is a Deployment under Kueue. Why it is so: docs/kueue-volcano.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import ClassVar
+
+from clusters.backends.kueue_volcano import names, quotas
+from clusters.backends.kueue_volcano.client import KubeClient, Missing
+from clusters.backends.kueue_volcano.clients import client_of, fresh_client
+from clusters.backends.kueue_volcano.inference import deployment_manifest
+from clusters.backends.kueue_volcano.inventory import cluster_inventory
+from clusters.backends.kueue_volcano.lists import FOLLOWED, list_all
+from clusters.backends.kueue_volcano.logs import tail
+from clusters.backends.kueue_volcano.manifests import job_manifest, pod_group_manifest
+from clusters.backends.kueue_volcano.mirror import Mirror
+from clusters.backends.kueue_volcano.objects import Objects, heads_of
+from clusters.backends.kueue_volcano.settings import shape_of
+from clusters.backends.kueue_volcano.snapshot import Snapshot
+from clusters.backends.kueue_volcano.tidying import tidy
+from clusters.contract import (
+    BackendError,
+    Capability,
+    ClusterInventory,
+    LogChunk,
+    Observation,
+    QuotaPlan,
+    QuotaSyncReport,
+    Retryable,
+    Scope,
+    WorkloadFacts,
+    WorkloadRef,
+    WorkloadSpec,
+)
+from clusters.facts_codec import facts_from_json
+from clusters.models import Cluster, ObservedWorkload
+
+INFERENCE = "inference"
+
+
+class KueueVolcanoBackend:
+    """One connected cluster. Instances are short-lived: a look, the inventory and the tidying share one list."""
+
+    kind: ClassVar[str] = "kueue_volcano"
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(
+        {Capability.HOLD, Capability.PRIORITY, Capability.SCALE, Capability.TOPOLOGY, Capability.WATCH}
+    )
+    calls_at_once: ClassVar[int] = 16
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._installation = names.installation_of(cluster.public_id)
+        self._shape = shape_of(cluster)  # read here, because calls are made by threads that read no rows
+        self._snapshot: Snapshot | None = None
+        self._read_at: datetime | None = None
+
+    @cached_property
+    def _client(self) -> KubeClient:
+        return client_of(self._cluster, "runtime")
+
+    @property
+    def _objects(self) -> Objects:
+        return Objects(self._client, self._installation)
+
+    # ------------------------------------------------------------------- attempts
+
+    def submit(self, spec: WorkloadSpec) -> WorkloadRef:
+        objects = self._objects
+        if spec.kind == INFERENCE:
+            uid = objects.make(names.DEPLOYMENTS, deployment_manifest(spec, self._shape), spec.job_ulid, spec.attempt)
+        else:
+            uid = objects.make(names.JOBS, job_manifest(spec, self._shape), spec.job_ulid, spec.attempt)
+            if self._shape.has_volcano:
+                self._gather(spec, uid)
+        return WorkloadRef(spec.job_ulid, spec.attempt, spec.space, spec.object_name, uid, spec.kind)
+
+    def _gather(self, spec: WorkloadSpec, uid: str) -> None:
+        """The PodGroup that starts all pods together. Without it the Job must not stay: its pods would wait unseen."""
+        try:
+            self._objects.make_owned(names.POD_GROUPS, pod_group_manifest(spec, self._shape, uid), uid)
+        except BackendError as error:
+            if not isinstance(error, Retryable):
+                self._objects.remove(names.JOBS, spec.space, spec.object_name, uid)
+            raise
+
+    def stop(self, ref: WorkloadRef, grace: timedelta) -> None:
+        """Pods end within the grace of their own manifest; ``grace`` was written there at submit."""
+        kind = _kind_of(ref)
+        if ref.uid is None and (found := self._objects.find(kind, ref)) is None:
+            return
+        self._objects.remove(kind, ref.space, ref.object_name, ref.uid or found.uid)
+
+    def set_held(self, ref: WorkloadRef, held: bool) -> None:
+        """Training: the Workload is made inactive (V5). Inference: no replicas."""
+        kind = _kind_of(ref)
+        found = self._objects.find(kind, ref)
+        if found is None:
+            return
+        if kind is names.DEPLOYMENTS:
+            wanted = 0 if held else int(found.annotations.get(names.PODS, "1"))
+            self._client.merge(kind.path(ref.space, ref.object_name), {"spec": {"replicas": wanted}})
+            return
+        selector = {"labelSelector": f"{names.WORKLOAD_JOB_UID}={found.uid}"}
+        workloads = heads_of(self._client.get(names.WORKLOADS.path(ref.space), selector))
+        if not workloads:
+            raise Retryable("not_picked_up", f"no workload of {ref.space}/{ref.object_name} yet")
+        for workload in workloads:
+            self._client.merge(names.WORKLOADS.path(ref.space, workload.name), {"spec": {"active": not held}})
+
+    def set_priority(self, ref: WorkloadRef, priority: int) -> None:
+        kind = _kind_of(ref)
+        if self._objects.find(kind, ref) is not None:
+            labels = {names.PRIORITY_CLASS: names.priority_class(priority)}
+            self._merge(kind, ref, {"metadata": {"labels": labels}})
+
+    def scale(self, ref: WorkloadRef, replicas: int) -> None:
+        if self._objects.find(names.DEPLOYMENTS, ref) is not None:
+            annotations = {names.PODS: str(replicas)}
+            patch = {"metadata": {"annotations": annotations}, "spec": {"replicas": replicas}}
+            self._merge(names.DEPLOYMENTS, ref, patch)
+
+    def _merge(self, kind: names.Kind, ref: WorkloadRef, patch: dict[str, object]) -> None:
+        try:
+            self._client.merge(kind.path(ref.space, ref.object_name), patch)
+        except Missing:
+            return
+
+    # ------------------------------------------------------------------- looking
+
+    def observe(self, scope: Scope) -> Observation:
+        begun_at = datetime.now(UTC)
+        snapshot = Snapshot(self._installation)
+        whole = True
+        for followed in FOLLOWED:
+            spaces = sorted(scope.spaces) if scope.spaces and followed.kind.namespaced else [None]
+            items: list[object] = []
+            for space in spaces:
+                listed = list_all(self._client, followed, self._installation, space)
+                items += listed.items
+                whole = whole and not listed.broken
+            snapshot.replace(followed.kind, items)
+        self._snapshot, self._read_at = snapshot, begun_at
+        return Observation(begun_at, whole and not scope.spaces, snapshot.observed())
+
+    def inventory(self) -> ClusterInventory:
+        """Of the newest look of this instance; takes one where there was none."""
+        if self._snapshot is None:
+            self.observe(Scope())
+        assert self._snapshot is not None and self._read_at is not None
+        return cluster_inventory(self._snapshot, self._shape, self._read_at)
+
+    def watch(self, stop: Callable[[], bool]) -> Iterator[Observation]:
+        snapshot = Snapshot(self._installation)
+        mirror = Mirror(fresh_client(self._cluster, "runtime"), snapshot, self._installation)
+        for observation in mirror.observations(stop):
+            if observation.complete:
+                self._snapshot, self._read_at = snapshot, observation.read_at
+            yield observation
+
+    def tidy(self) -> int:
+        return 0 if self._snapshot is None else tidy(self._objects, self._snapshot, self._shape)
+
+    def tail_logs(self, ref: WorkloadRef, cursor: str) -> LogChunk:
+        """The pods are those of the newest look that was stored: reading a log lists nothing."""
+        facts = self._last_seen(ref)
+        if facts is None:
+            return LogChunk((), cursor, complete=True)
+        return tail(self._client, ref.space, facts.pods, cursor, over=facts.outcome is not None)
+
+    def _last_seen(self, ref: WorkloadRef) -> WorkloadFacts | None:
+        row = ObservedWorkload.objects.filter(
+            cluster=self._cluster, job_ulid=ref.job_ulid, attempt_no=ref.attempt, gone=False
+        ).first()
+        return facts_from_json(row.facts) if row is not None else None
+
+    # ------------------------------------------------------------------- quotas
+
+    def apply_quotas(self, plan: QuotaPlan) -> QuotaSyncReport:
+        return quotas.apply(client_of(self._cluster, "quota"), plan, self._shape)
+
+
+def _kind_of(ref: WorkloadRef) -> names.Kind:
+    return names.DEPLOYMENTS if ref.kind == INFERENCE else names.JOBS

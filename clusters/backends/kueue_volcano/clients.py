@@ -1,0 +1,46 @@
+"""Clients kept between calls, so that connections to an API server are used again.
+
+A client is as old as its address at most: the address is looked up and checked anew after a few minutes, and at
+once when the credentials change.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+
+from clusters.backends.kueue_volcano.client import KubeClient
+from clusters.backends.kueue_volcano.credentials import connection_of
+from clusters.models import Cluster
+
+KEPT_SECONDS = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    client: KubeClient
+    ciphertext: str
+    made: float
+
+
+_kept: dict[tuple[int, str], _Kept] = {}
+_lock = threading.Lock()
+
+
+def client_of(cluster: Cluster, account: str) -> KubeClient:
+    """The client of one account at a cluster. Raises Unauthorized when the cluster has no usable credentials."""
+    key = (cluster.pk, account)
+    with _lock:
+        kept = _kept.get(key)
+        if kept and kept.ciphertext == cluster.credentials and time.monotonic() - kept.made < KEPT_SECONDS:
+            return kept.client
+    client = fresh_client(cluster, account)
+    with _lock:
+        _kept[key] = _Kept(client, cluster.credentials, time.monotonic())
+    return client  # the one before it ends with the calls that still use it
+
+
+def fresh_client(cluster: Cluster, account: str) -> KubeClient:
+    """A client of one's own, to be closed by whoever asked for it."""
+    return KubeClient(connection_of(cluster, account))

@@ -1,0 +1,51 @@
+"""What the console keeps about a connected cluster, as the builders want it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import msgspec
+
+from clusters.backends.kueue_volcano import names
+from clusters.backends.kueue_volcano.shape import ClusterShape, GroupShape
+from clusters.models import Cluster
+
+
+class ClusterSettings(msgspec.Struct, omit_defaults=True):
+    """`Cluster.settings`. Keys of other writers are left alone."""
+
+    topology: bool = True  # topology-aware admission where the gate offers it (decision 14)
+    topology_levels: list[str] = [names.HOSTNAME]
+    volcano: bool = True  # False: pods are started by the default scheduler (decision 15)
+    git_image: str = ""
+    ceiling_seconds: int | None = None  # the longest run that the policy allows anybody
+
+
+def settings_of(cluster: Cluster) -> ClusterSettings:
+    return msgspec.convert(cluster.settings, ClusterSettings)
+
+
+def shape_of(cluster: Cluster) -> ClusterShape:
+    """The cluster's settings and node groups; one query."""
+    settings = settings_of(cluster)
+    groups = {
+        group.slug: GroupShape(
+            resource=group.resource,
+            selector=tuple(sorted(group.selector.items())),
+            cards_per_node=group.cards_per_node,
+            cpu_millis_per_node=group.cpu_millis_per_node,
+            memory_bytes_per_node=group.memory_bytes_per_node,
+            rdma_resource=group.rdma_resource,
+        )
+        for group in cluster.groups.all()
+        if group.resource
+    }
+    return ClusterShape(
+        installation=names.installation_of(cluster.public_id),
+        groups=groups,
+        topology_aware=settings.topology,
+        topology_levels=tuple(settings.topology_levels),
+        has_volcano=settings.volcano,
+        git_image=settings.git_image,
+        ceiling=timedelta(seconds=settings.ceiling_seconds) if settings.ceiling_seconds else None,
+    )

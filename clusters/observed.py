@@ -1,0 +1,191 @@
+"""Rows of observed objects, groups and nodes: written only where something changed.
+
+A complete look marks what it did not see as gone; a partial one only what it names.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+from django.db.models import QuerySet
+
+from clusters.contract import ClusterInventory, NodeFacts, Observation, ObservedObject, PodPhase, WorkloadFacts
+from clusters.facts_codec import facts_to_json
+from clusters.models import Cluster, Node, NodeGroup, ObservedWorkload
+
+# --------------------------------------------------------------------------- observed workloads
+
+_UPSERT = """
+INSERT INTO clusters_observedworkload
+       (cluster_id, job_ulid, attempt_no, uid, revision, version, facts, gone,
+        cards_running, cards_held, cards_ending, seen_at)
+SELECT %(cluster)s, o.job_ulid, o.attempt_no, o.uid, o.revision, nextval('clusters_observed_version'), o.facts, false,
+       o.cards_running, o.cards_held, o.cards_ending, %(seen_at)s
+  FROM jsonb_to_recordset(%(rows)s::jsonb)
+       AS o(job_ulid text, attempt_no int, uid text, revision text, facts jsonb,
+            cards_running int, cards_held int, cards_ending int)
+ON CONFLICT (cluster_id, job_ulid, attempt_no) DO UPDATE
+   SET uid = excluded.uid, revision = excluded.revision, version = excluded.version, facts = excluded.facts,
+       gone = false, cards_running = excluded.cards_running, cards_held = excluded.cards_held,
+       cards_ending = excluded.cards_ending, seen_at = excluded.seen_at
+"""
+
+
+def store_observation(cluster: Cluster, observation: Observation) -> int:
+    """Store what changed since the last look; returns how many rows were written. Needs the cluster's sync lock."""
+    known = {
+        (job, attempt): (uid, revision)
+        for job, attempt, uid, revision in _known_rows(cluster, observation).values_list(
+            "job_ulid", "attempt_no", "uid", "revision"
+        )
+    }
+    changed = [row for row in observation.objects if known.get((row.job_ulid, row.attempt)) != (row.uid, row.revision)]
+    if changed:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                _UPSERT,
+                {
+                    "cluster": cluster.pk,
+                    "rows": json.dumps([_as_row(row) for row in changed]),
+                    "seen_at": observation.read_at,
+                },
+            )
+    seen = {(row.job_ulid, row.attempt) for row in observation.objects}
+    gone = [key for key in known if key not in seen] if observation.complete else []
+    gone += [key for key in observation.gone if key in known]
+    _mark_gone(cluster, gone, observation.read_at)
+    return len(changed) + len(gone)
+
+
+def _known_rows(cluster: Cluster, observation: Observation) -> QuerySet[ObservedWorkload]:
+    """Rows that this observation can say something about."""
+    rows = ObservedWorkload.objects.filter(cluster=cluster, gone=False)
+    if observation.complete:
+        return rows
+    jobs = {row.job_ulid for row in observation.objects} | {job for job, _ in observation.gone}
+    return rows.filter(job_ulid__in=jobs)
+
+
+def _mark_gone(cluster: Cluster, keys: Sequence[tuple[str, int]], at: datetime) -> None:
+    if not keys:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            UPDATE clusters_observedworkload AS w
+               SET gone = true, version = nextval('clusters_observed_version'), seen_at = %s,
+                   cards_running = 0, cards_held = 0, cards_ending = 0
+              FROM unnest(%s::text[], %s::int[]) AS k(job_ulid, attempt_no)
+             WHERE w.cluster_id = %s AND w.job_ulid = k.job_ulid AND w.attempt_no = k.attempt_no
+            """,
+            [at, [job for job, _ in keys], [attempt for _, attempt in keys], cluster.pk],
+        )
+
+
+def _as_row(row: ObservedObject) -> dict[str, Any]:
+    running, held, ending = held_cards(row.facts)
+    return {
+        "job_ulid": row.job_ulid,
+        "attempt_no": row.attempt,
+        "uid": row.uid,
+        "revision": row.revision,
+        "facts": facts_to_json(row.facts),
+        "cards_running": running,
+        "cards_held": held,
+        "cards_ending": ending,
+    }
+
+
+def held_cards(facts: WorkloadFacts) -> tuple[int, int, int]:
+    """(cards of running pods, cards with quota held, cards whose quota is freed while pods still end)."""
+    on_nodes = sum(
+        pod.cards for pod in facts.pods if pod.phase in {PodPhase.PULLING, PodPhase.RUNNING, PodPhase.ENDING}
+    )
+    admitted = facts.admitted_at or facts.reserved_at
+    holds = admitted is not None and facts.outcome is None
+    if holds and facts.evicted_at is not None and admitted is not None and admitted <= facts.evicted_at:
+        holds = False
+    if not holds:
+        return 0, 0, on_nodes if facts.ending else 0
+    running = sum(pod.cards for pod in facts.pods if pod.phase is PodPhase.RUNNING)
+    return running, facts.cards, 0
+
+
+# --------------------------------------------------------------------------- groups and nodes
+
+
+def store_inventory(cluster: Cluster, inventory: ClusterInventory) -> None:
+    """Groups are made and kept in step, nodes that are gone are dropped. Needs the cluster's sync lock."""
+    groups = _store_groups(cluster, inventory)
+    known = {node.name: node for node in Node.objects.filter(cluster=cluster)}
+    fresh, changed = [], []
+    for facts in inventory.nodes:
+        values = _node_values(facts, groups)
+        node = known.pop(facts.name, None)
+        if node is None:
+            fresh.append(Node(cluster=cluster, name=facts.name, seen_at=inventory.read_at, **values))
+        elif any(getattr(node, key) != value for key, value in values.items()):
+            for key, value in values.items():
+                setattr(node, key, value)
+            node.seen_at = inventory.read_at
+            changed.append(node)
+    Node.objects.bulk_create(fresh)
+    if changed:
+        Node.objects.bulk_update(changed, [*_NODE_FIELDS, "seen_at"])
+    if known:
+        Node.objects.filter(pk__in=[node.pk for node in known.values()]).delete()
+
+
+_NODE_FIELDS = ("group_id", "health", "installed", "sick", "outside", "since", "cpu_millis", "memory_bytes", "holders")
+
+
+def _node_values(facts: NodeFacts, groups: dict[str, int]) -> dict[str, Any]:
+    return {
+        "group_id": groups.get(facts.node_group) if facts.node_group else None,
+        "health": facts.health.value,
+        "installed": facts.installed,
+        "sick": facts.sick,
+        "outside": facts.outside,
+        "since": facts.since,
+        "cpu_millis": facts.cpu_millis,
+        "memory_bytes": facts.memory_bytes,
+        "holders": [
+            {
+                "job_ulid": holder.job_ulid,
+                "attempt": holder.attempt,
+                "cards": holder.cards,
+                "running": holder.running,
+                "ending": holder.ending,
+            }
+            for holder in facts.holders
+        ],
+    }
+
+
+def _store_groups(cluster: Cluster, inventory: ClusterInventory) -> dict[str, int]:
+    known = {group.slug: group for group in NodeGroup.objects.filter(cluster=cluster)}
+    for position, facts in enumerate(inventory.groups):
+        values = {
+            "title": facts.title,
+            "vendor": facts.vendor,
+            "card_model": facts.card_model,
+            "interconnect": facts.interconnect,
+            "sharing": facts.sharing.value,
+            "unit": facts.unit,
+            "cards_per_node": facts.cards_per_node,
+            "cpu_millis_per_node": facts.cpu_millis_per_node,
+            "memory_bytes_per_node": facts.memory_bytes_per_node,
+            "resource": facts.resource,
+            "selector": dict(facts.selector),
+            "position": position,
+        }
+        group = known.get(facts.name)
+        if group is None:
+            known[facts.name] = NodeGroup.objects.create(cluster=cluster, slug=facts.name, **values)
+        elif any(getattr(group, key) != value for key, value in values.items()):
+            NodeGroup.objects.filter(pk=group.pk).update(**values)
+    return {slug: group.pk for slug, group in known.items()}
