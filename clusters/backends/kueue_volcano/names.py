@@ -39,6 +39,7 @@ VOLCANO_SCHEDULER = "volcano"
 DEFAULT_SCHEDULER = "default-scheduler"
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
 JOB_NAME = "batch.kubernetes.io/job-name"
+CONTROLLER_UID = "batch.kubernetes.io/controller-uid"  # of the Job, on its pods
 HOSTNAME = "kubernetes.io/hostname"
 NAMESPACE_NAME = "kubernetes.io/metadata.name"  # the API server sets it and lets nobody change it
 POD_SECURITY = "pod-security.kubernetes.io/"  # + enforce, warn or audit
