@@ -74,11 +74,25 @@ def workload_metadata(spec: WorkloadSpec, shape: ClusterShape) -> Manifest:
 
 
 def pod_group_manifest(spec: WorkloadSpec, shape: ClusterShape, job_uid: str) -> Manifest:
+    """The gang of a job that was just made."""
+    return pod_group(
+        spec.space,
+        spec.object_name,
+        labels=object_labels(spec, shape),
+        pods=spec.pods,
+        priority_class=names.POD_PRIORITIES[spec.kind],
+        job_uid=job_uid,
+    )
+
+
+def pod_group(
+    space: str, name: str, *, labels: Mapping[str, str], pods: int, priority_class: str, job_uid: str
+) -> Manifest:
     """All pods of the gang or none. It asks for no resources of its own, so it reserves nothing while the job waits."""
     owner = {
         "apiVersion": names.JOBS.api_version,
         "kind": names.JOBS.kind,
-        "name": spec.object_name,
+        "name": name,
         "uid": job_uid,
         "controller": True,
         "blockOwnerDeletion": False,
@@ -86,17 +100,8 @@ def pod_group_manifest(spec: WorkloadSpec, shape: ClusterShape, job_uid: str) ->
     return {
         "apiVersion": names.POD_GROUPS.api_version,
         "kind": names.POD_GROUPS.kind,
-        "metadata": {
-            "name": spec.object_name,
-            "namespace": spec.space,
-            "labels": object_labels(spec, shape),
-            "ownerReferences": [owner],
-        },
-        "spec": {
-            "minMember": spec.pods,
-            "queue": names.VOLCANO_QUEUE,
-            "priorityClassName": names.POD_PRIORITIES[spec.kind],
-        },
+        "metadata": {"name": name, "namespace": space, "labels": dict(labels), "ownerReferences": [owner]},
+        "spec": {"minMember": pods, "queue": names.VOLCANO_QUEUE, "priorityClassName": priority_class},
     }
 
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 FIELD_MANAGER = "sluice"
 
+DOMAIN = "sluice.dev/"
+
 # labels and annotations of ours
 INSTALLATION = "sluice.dev/installation"  # public id of the cluster's row, lower case
 JOB = "sluice.dev/job"  # ULID of the job, lower case

@@ -17,7 +17,16 @@ from typing import Any
 from clusters.backends.kueue_volcano.quota_objects import Quotas, resource_groups
 from clusters.backends.kueue_volcano.shape import Manifest
 
-_SUFFIXES = {"m": Fraction(1, 1000), "": 1, "k": 10**3, "M": 10**6, "G": 10**9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
+_SUFFIXES: dict[str, Fraction | int] = {
+    "m": Fraction(1, 1000),
+    "": 1,
+    "k": 10**3,
+    "M": 10**6,
+    "G": 10**9,
+    "Ki": 2**10,
+    "Mi": 2**20,
+    "Gi": 2**30,
+}
 
 
 def decreases_first(current: Sequence[Mapping[str, Any]], wanted: Sequence[Manifest]) -> list[Manifest]:
@@ -105,13 +114,13 @@ def _is_already(current: Mapping[str, Any] | None, wanted: Manifest) -> bool:
         return False
     spec = {name: value for name, value in wanted["spec"].items() if name != "resourceGroups"}
     labels = wanted["metadata"].get("labels", {})
-    return _contains(current.get("spec") or {}, spec) and _contains(current["metadata"].get("labels") or {}, labels)
+    return contains(current.get("spec") or {}, spec) and contains(current["metadata"].get("labels") or {}, labels)
 
 
-def _contains(current: Any, wanted: Any) -> bool:
+def contains(current: Any, wanted: Any) -> bool:
     """Everything wanted is there; what else there is, the cluster's defaults above all, is not ours."""
     if isinstance(wanted, dict):
         return isinstance(current, Mapping) and all(
-            name in current and _contains(current[name], value) for name, value in wanted.items()
+            name in current and contains(current[name], value) for name, value in wanted.items()
         )
     return bool(current == wanted)
