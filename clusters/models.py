@@ -10,13 +10,15 @@ from django.db import models
 
 from clusters.contract import NodeHealth, SharingMode
 from common.ids import new_ulid
+from common.secrets import SealedTextField
 
 
 class Cluster(models.Model):
     """One connected cluster. ``sync_error`` is empty while reads succeed.
 
-    ``credentials`` is ciphertext (`common.secrets`) and never leaves the server; ``fingerprint`` tells people which
-    they are. Until ``rest_until`` nothing is asked of a cluster that did not answer.
+    ``credentials`` is sealed (`common.secrets`) and never leaves the server; ``fingerprint`` tells people which they
+    are, and ``settings["accounts"]`` as whom they act. Until ``rest_until`` nothing is asked of a cluster that did
+    not answer.
     """
 
     public_id = models.CharField(max_length=26, unique=True, default=new_ulid, editable=False)
@@ -29,7 +31,7 @@ class Cluster(models.Model):
     sync_error = models.CharField(max_length=200, blank=True)
     watched_at = models.DateTimeField(null=True, blank=True)
     server = models.CharField(max_length=300, blank=True)  # https address of the API server
-    credentials = models.TextField(blank=True)
+    credentials = SealedTextField(blank=True)
     fingerprint = models.CharField(max_length=64, blank=True)
     settings = models.JSONField(default=dict, blank=True)
     rest_until = models.DateTimeField(null=True, blank=True)

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 from csp.constants import NONE, SELF
 from django.utils.translation import gettext_lazy as _
 
-from console.settings.environment import celery_broker_url, database_config, read, read_bool, read_int, state_dir
+from clusters.backends.kueue_volcano.addresses import AllowList
+from console.settings.environment import (
+    celery_broker_url,
+    database_config,
+    read,
+    read_bool,
+    read_int,
+    read_parsed,
+    state_dir,
+)
 from jobs.domain.words import JobState, Kind
 
 BASE_DIR = Path(__file__).resolve().parents[3]
@@ -219,10 +229,14 @@ CELERY_TASK_DEFAULT_QUEUE = "sync"
 CELERY_TASK_ROUTES = {"jobs.*": {"queue": "reconcile"}, "clusters.*": {"queue": "sync"}, "quotas.*": {"queue": "sync"}}
 
 # --- what an installation may tune -------------------------------------------
-SLUICE = {
+SLUICE: dict[str, Any] = {
     "LEASE_SECONDS": read_int("SLUICE_LEASE_SECONDS", 30),
     "SWEEP_BATCH": read_int("SLUICE_SWEEP_BATCH", 200),
     "STALE_AFTER_SECONDS": 90,
+    # where API servers may be: networks, addresses, names; see docs/connect-a-cluster.md for what stays closed
+    "CLUSTER_ADDRESSES": read_parsed(
+        "SLUICE_CLUSTER_ADDRESSES", "10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fc00::/7", AllowList.parse
+    ),
 }
 
 LOGGING = {

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+T = TypeVar("T")
 HOW_TO_START = (
     "No running console was found: start one with `make run`, or set DATABASE_URL, REDIS_URL and SLUICE_SECRET_KEY."
 )
@@ -77,6 +79,14 @@ def read_int(name: str, default: int) -> int:
         return int(value)
     except ValueError as error:
         raise ImproperlyConfigured(f"{name} must be a whole number, not {value!r}.") from error
+
+
+def read_parsed(name: str, default: str, parse: Callable[[str], T]) -> T:
+    """One setting through ``parse``, whose ValueError says what is wrong with it."""
+    try:
+        return parse(read(name, default))
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name}: {error}.") from error
 
 
 def database_config(url: str) -> dict[str, Any]:
