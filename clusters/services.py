@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from clusters.contract import BackendError, Capability, SchedulerBackend, WorkloadFacts
+from clusters.contract import BackendError, Capability, Retryable, SchedulerBackend, WorkloadFacts
 from clusters.facts_codec import facts_from_json
 from clusters.models import Cluster, ObservedWorkload
 from clusters.registry import backend_class, backend_for
@@ -21,10 +21,14 @@ __all__ = [
     "capabilities_of",
     "cluster_failed",
     "group_snapshots",
+    "is_silence",
     "observed_forget",
     "observed_rows",
     "resting_clusters",
 ]
+
+
+SILENCE = frozenset({"silent", "unreachable", "tls"})
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,11 @@ def backend(cluster: Cluster) -> SchedulerBackend:
 def capabilities_of(cluster: Cluster) -> frozenset[Capability]:
     """What this cluster can do beyond the six methods."""
     return backend_class(cluster.kind).capabilities
+
+
+def is_silence(error: BackendError) -> bool:
+    """The cluster gave no answer at all; one that answers with a refusal is awake."""
+    return isinstance(error, Retryable) and error.code in SILENCE
 
 
 def cluster_failed(cluster: Cluster, error: BackendError) -> None:

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from clusters.contract import BackendError
 from clusters.contract import LogChunk as BackendChunk
-from clusters.services import backend
+from clusters.services import backend, cluster_failed, is_silence, resting_clusters
 from common.faults import reach
 from common.locks import LockSpace, try_session_lock
 from jobs.domain.words import TERMINAL_STATES
@@ -52,8 +52,10 @@ def collect_logs() -> int:
             return 0
         until = timezone.now() + timedelta(seconds=SWEEP_SECONDS)
         has_run = Exists(Run.objects.filter(attempt=OuterRef("pk"), started_at__isnull=False))
+        resting = set(resting_clusters(timezone.now()))
         waiting = (
             Attempt.objects.filter(has_run | ~Q(end=""), log_complete=False, seen_at__isnull=False)
+            .exclude(job__cluster__in=resting)
             .select_related("job__team", "job__cluster")
             .order_by(F("log_checked_at").asc(nulls_first=True))[:SWEEP_ATTEMPTS]
         )
@@ -61,10 +63,15 @@ def collect_logs() -> int:
         for attempt in waiting:
             if timezone.now() > until:
                 break
+            if attempt.job.cluster_id in resting:
+                continue
             try:
                 collect_attempt(attempt)
             except BackendError as error:
                 _put_off(attempt, error.code)
+                if is_silence(error):  # its other logs would wait for it in vain, and those of others with them
+                    cluster_failed(attempt.job.cluster, error)
+                    resting.add(attempt.job.cluster_id)
             except Exception:  # one log that cannot be kept must not stop the others
                 logger.exception("logs of %s cannot be kept", attempt.object_name)
                 _put_off(attempt, "internal_error")

@@ -14,15 +14,22 @@ from enum import StrEnum
 
 from django.utils import timezone
 
-from clusters.contract import BackendError, Holdable, Retryable, SchedulerBackend, WorkloadRef, WorkloadSpec
-from clusters.services import backend, cluster_failed
+from clusters.contract import (
+    BackendError,
+    Holdable,
+    Prioritised,
+    SchedulerBackend,
+    WorkloadRef,
+    WorkloadSpec,
+)
+from clusters.services import backend, cluster_failed, is_silence
 from common.faults import reach
-from jobs.domain.transitions import Effect, Move, may_clear
+from jobs.domain.moves import Effect, Move
+from jobs.domain.transitions import may_clear
+from jobs.domain.words import Kind, Priority, priority_value
 from jobs.models import Attempt
 from jobs.reconcile.load import Loaded
 from jobs.specs import workload_ref, workload_spec
-
-SILENCE = frozenset({"silent", "unreachable", "tls"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +96,7 @@ class _Work:
     spec: WorkloadSpec | None
     older: tuple[WorkloadRef, ...]
     grace: timedelta
+    priority: int
 
 
 @dataclass(slots=True)
@@ -134,6 +142,7 @@ def _prepared(step: Step, door: SchedulerBackend, silent: _Silent) -> _Work:
         spec=workload_spec(job, attempt) if Effect.SUBMIT in step.move.effects else None,
         older=tuple(workload_ref(job, older) for older in step.older.to_clear),
         grace=timedelta(seconds=job.stop_grace_seconds),
+        priority=priority_value(Priority(job.priority), Kind(job.kind)),
     )
 
 
@@ -174,7 +183,7 @@ def _call(work: _Work) -> Called:
             work.door.stop(ref, timedelta(0))
             reach("stop_older.call.after")
     except BackendError as error:
-        if isinstance(error, Retryable) and error.code in SILENCE:
+        if is_silence(error):
             work.silent.error = error
         return _with_error(called, error, failed)
     except Exception as error:
@@ -204,4 +213,7 @@ def _carried_out(work: _Work, effect: Effect, called: Called) -> Called:
         case Effect.HOLD | Effect.RELEASE:
             assert isinstance(work.door, Holdable)  # next_move asks only where the capability is announced
             work.door.set_held(work.ref, effect is Effect.HOLD)
+        case Effect.PRIORITY:
+            assert isinstance(work.door, Prioritised)
+            work.door.set_priority(work.ref, work.priority)
     return called
