@@ -1,9 +1,11 @@
 """The programs of the real control plane, built from pinned Go modules and kept between runs.
 
-Each folder of ``tools/`` is a module of its own whose ``tool`` lines name what is built from it. A built program lies in the
-cache folder under a name that holds a digest of everything that decides its content, so that a changed pin builds anew and
-an unchanged one is found again, by a clean clone too.
+Each folder of ``tools/`` is a module of its own whose ``tool`` lines name what is built from it. A built program lies
+in the cache folder under a name that holds a digest of everything that decides its content, so that a changed pin is
+built anew and an unchanged one is found again, by a clean clone too.
 """
+
+from __future__ import annotations
 
 import fcntl
 import hashlib
@@ -53,8 +55,18 @@ PROGRAMS = {
     )
 }
 
-#: What a control plane needs; the older Kueue is built only when it is asked for by name.
-DEFAULT = tuple(name for name in PROGRAMS if name != "kueue-0.17")
+KUEUES = ("kueue", "kueue-0.17")
+NO_GO = "it takes Go 1.26 or later on the PATH, and there is none"
+
+
+def needed(kueue: str = "kueue") -> tuple[str, ...]:
+    """What a control plane with this Kueue needs."""
+    return tuple(name for name in PROGRAMS if name == kueue or name not in KUEUES)
+
+
+def find_go() -> str | None:
+    """The path of Go's command."""
+    return shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
 
 
 def cache_folder() -> Path:
@@ -87,9 +99,9 @@ def build(name: str) -> Path:
     target = path_of(name)
     if target.exists():
         return target
-    go = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
+    go = find_go()
     if go is None:
-        raise RuntimeError("Building the control plane needs Go 1.26 or later on the PATH.")
+        raise RuntimeError(f"The control plane cannot be built: {NO_GO}.")
     target.parent.mkdir(parents=True, exist_ok=True)
     with (target.parent / "build.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -113,7 +125,9 @@ def build(name: str) -> Path:
 
 def module_folder(module: str, path: str) -> Path:
     """The unpacked source of a pinned module, for the CRDs and manifests that it ships."""
-    go = shutil.which("go") or "/usr/local/go/bin/go"
+    go = find_go()
+    if go is None:
+        raise RuntimeError(f"The sources of the control plane cannot be found: {NO_GO}.")
     listed = subprocess.run(
         [go, "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", path],
         cwd=TOOLS / module,
@@ -126,8 +140,10 @@ def module_folder(module: str, path: str) -> Path:
 
 
 def main(names: list[str]) -> int:
-    for name in names or DEFAULT:
-        print(f"{name}: {build(name)}", flush=True)
+    """Build the programs named, or all that a control plane with the newest Kueue needs."""
+    for name in names or needed():
+        sys.stdout.write(f"{name}: {build(name)}\n")
+        sys.stdout.flush()
     return 0
 
 

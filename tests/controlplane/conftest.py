@@ -1,0 +1,82 @@
+"""One control plane for the whole session; its programs are built when they are not there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from tests.controlplane import programs
+from tests.controlplane.plane import KueueVersion, Plane, throw_away_plane
+from tests.controlplane.schedulers import KUEUE_PROGRAMS
+
+KUEUE_VARIABLE = "SLUICE_TEST_KUEUE"
+REQUIRE_VARIABLE = "SLUICE_REQUIRE_CONTROL_PLANE"
+TEST_SECONDS = 300
+HERE = Path(__file__).parent
+
+
+def kueue_version() -> KueueVersion:
+    """The Kueue to test against: SLUICE_TEST_KUEUE, else the newest."""
+    version = os.environ.get(KUEUE_VARIABLE, "0.19")
+    if version not in KUEUE_PROGRAMS:
+        raise pytest.UsageError(f"{KUEUE_VARIABLE} is one of {', '.join(get_args(KueueVersion))}, not {version}")
+    return version  # type: ignore[return-value]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker(pytest.mark.kubernetes)
+            item.add_marker(pytest.mark.timeout(TEST_SECONDS))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Build what is missing before the clock of the first test runs, and say so: it takes 25 to 40 minutes once."""
+    if session.config.option.collectonly:
+        return
+    planned = [item for item in session.items if "plane" in getattr(item, "fixturenames", ())]
+    missing = [name for name in programs.needed(KUEUE_PROGRAMS[kueue_version()]) if not programs.is_built(name)]
+    if not planned or not missing:
+        return
+    if programs.find_go() is None:
+        if os.environ.get(REQUIRE_VARIABLE) == "1":
+            raise pytest.UsageError(f"The control plane cannot be built: {programs.NO_GO}")
+        for item in planned:
+            item.add_marker(pytest.mark.skip(reason=programs.NO_GO))
+        return
+    say = Speaker(session.config)
+    for number, name in enumerate(missing, start=1):
+        say(f"Building {name} ({number} of {len(missing)}; all together 25 to 40 minutes, once)")
+        programs.build(name)
+
+
+@pytest.fixture(scope="session")
+def shared_plane(request: pytest.FixtureRequest) -> Iterator[Plane]:
+    """The session's control plane, as the last test left it."""
+    with throw_away_plane(kueue=kueue_version(), say=Speaker(request.config)) as plane:
+        yield plane
+
+
+@pytest.fixture
+def plane(shared_plane: Plane) -> Plane:
+    """A control plane with nothing on it, not even nodes."""
+    shared_plane.reset()
+    return shared_plane
+
+
+class Speaker:
+    """Writes a line to the terminal past the capture of output."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._capture = config.pluginmanager.getplugin("capturemanager")
+        self._terminal = config.pluginmanager.getplugin("terminalreporter")
+
+    def __call__(self, line: str) -> None:
+        if self._terminal is None:  # a worker of a parallel run
+            return
+        with self._capture.global_and_fixture_disabled():
+            self._terminal.write_line(line)
