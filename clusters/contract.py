@@ -198,6 +198,7 @@ class EvictionCause(StrEnum):
     NOT_READY = "not_ready"
     NODE_FAILURE = "node_failure"
     CHECK = "check"
+    OTHER = "other"  # the gate gives a cause that no rule knows
 
 
 class WaitCode(StrEnum):
