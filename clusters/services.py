@@ -13,7 +13,7 @@ from clusters.facts_codec import facts_from_json
 from clusters.models import Cluster, ObservedWorkload
 from clusters.registry import backend_class, backend_for
 from clusters.selectors import group_snapshots
-from clusters.sync import note_failure
+from clusters.sync import is_remote, note_failure
 
 __all__ = [
     "ObservedRow",
@@ -21,6 +21,7 @@ __all__ = [
     "capabilities_of",
     "cluster_failed",
     "group_snapshots",
+    "is_remote",
     "is_silence",
     "observed_forget",
     "observed_rows",

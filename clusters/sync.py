@@ -17,7 +17,7 @@ from django.utils import timezone
 from clusters.contract import BackendError, Observation, Retryable, SchedulerBackend, Scope, Tidying, Watchable
 from clusters.models import Cluster
 from clusters.observed import store_inventory, store_observation
-from clusters.registry import backend_class, backend_for
+from clusters.registry import UnknownKind, backend_class, backend_for
 from common.faults import reach
 from common.hints import send
 from common.locks import LockSpace, try_session_lock
@@ -59,11 +59,19 @@ def sync_due(now: datetime | None = None) -> int:
     """
     done = 0
     for cluster in due_clusters(now or timezone.now()):
-        if backend_class(cluster.kind).calls_at_once > 1:
+        if is_remote(cluster):
             send("clusters.sync", cluster.pk)
         else:
             done += sync_safely(cluster)
     return done
+
+
+def is_remote(cluster: Cluster) -> bool:
+    """Reached over a network, so that a call may take long. A kind that nobody knows is not."""
+    try:
+        return backend_class(cluster.kind).calls_at_once > 1
+    except UnknownKind:
+        return False
 
 
 def sync_safely(cluster: Cluster) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from django.db import transaction
 from django.db.models import Sum
@@ -15,8 +15,9 @@ from accounts.policy import Action, require
 from accounts.services import team_create
 from clusters.contract import GroupQuota, QueuePlan, QuotaPlan, QuotaSyncReport
 from clusters.models import Cluster, Node, NodeGroup
-from clusters.services import backend
+from clusters.services import backend, is_remote
 from common.errors import FieldProblem, InvalidInput
+from common.hints import send
 from quotas.domain.shares import WHOLE, apportion
 from quotas.models import Demand, LocalQueue, Share, TeamQueue
 
@@ -128,6 +129,17 @@ def quotas_apply(cluster: Cluster) -> QuotaSyncReport:
     return backend(cluster).apply_quotas(quota_plan(cluster))
 
 
+def quotas_bring(cluster: Cluster) -> None:
+    """Have the plan brought to the cluster: at once where that takes no network, else by a worker very soon.
+
+    Raises BackendError for a cluster that is asked at once.
+    """
+    if is_remote(cluster):
+        send("quotas.apply_cluster", cluster.pk)
+    else:
+        quotas_apply(cluster)
+
+
 def demand_put(
     *, job_ulid: str, local_queue_id: int, group_id: int | None, owner_id: int, cards: int, attempt_no: int, held: bool
 ) -> None:
@@ -143,6 +155,11 @@ def demand_put(
             "held": held,
         },
     )
+
+
+def demand_hold(job_ulids: Sequence[str], *, held: bool) -> None:
+    """These live jobs leave their queue or come back into it; in the caller's transaction."""
+    Demand.objects.filter(job_ulid__in=job_ulids).update(held=held)
 
 
 def demand_drop(job_ulid: str) -> None:

@@ -22,7 +22,7 @@ from quotas.domain.shares import percent_text
 from quotas.forms import SharesForm
 from quotas.selectors import GroupRows, QuotaRow, quota_groups
 from quotas.selectors.choices import queue_ids
-from quotas.services import quotas_apply, shares_set
+from quotas.services import quotas_bring, shares_set
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def apply_quotas(request: HttpRequest, clusters: Sequence[Cluster]) -> None:
     """Bring the stored quotas to the clusters; one that does not answer is named, and nothing stored is lost."""
     for cluster in clusters:
         try:
-            quotas_apply(cluster)
+            quotas_bring(cluster)
         except BackendError:
             sentence = _("%(cluster)s does not answer now. The quotas are stored; save again when it is back.")
             messages.warning(request, sentence % {"cluster": cluster.name})

@@ -19,7 +19,7 @@ from common.errors import FieldProblem, InvalidInput, NotFound
 from common.texts import storable
 from quotas.models import TeamQueue
 from quotas.selectors import quota_rows
-from quotas.services import quotas_apply, shares_set
+from quotas.services import quotas_bring, shares_set
 
 
 class QuotaOut(serializers.Serializer[Any]):
@@ -91,7 +91,7 @@ class SharesView(APIView):
             message = _("There is no team of the name %(name)s.") % {"name": storable(unknown[0])}
             raise InvalidInput([FieldProblem("shares", "unknown_team", message)])
         shares_set(actor=actor, group=found, basis_points={queues[slug].pk: value for slug, value in points.items()})
-        quotas_apply(found.cluster)
+        quotas_bring(found.cluster)
         return Response({"shares": points})
 
 
