@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
@@ -14,15 +16,32 @@ def record(
     actor: Actor | None, action: str, *, target_type: str, target_id: str, team_id: int | None = None, **detail: Any
 ) -> None:
     """Write one row. Must run inside the transaction of the change; ``actor`` None = the command line."""
+    record_many(actor, action, target_type=target_type, acts=[Act(target_id, team_id, detail)])
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """One of several acts of the same kind, on one thing."""
+
+    target_id: str
+    team_id: int | None
+    detail: Mapping[str, Any]
+
+
+def record_many(actor: Actor | None, action: str, *, target_type: str, acts: Iterable[Act]) -> None:
+    """Write one row for each act, in one statement. Must run inside the transaction of the changes."""
     if not transaction.get_connection().in_atomic_block:
-        raise RuntimeError("audit.record needs the transaction of the change it records")
-    AuditEvent.objects.create(
-        actor=actor.user if actor else None,
-        actor_name=actor.user.username if actor else "command line",
-        token_name=actor.token_name if actor else "",
-        action=action,
-        target_type=target_type,
-        target_id=target_id,
-        team_id=team_id,
-        detail=detail,
+        raise RuntimeError("the audit trail needs the transaction of the change it records")
+    AuditEvent.objects.bulk_create(
+        AuditEvent(
+            actor=actor.user if actor else None,
+            actor_name=actor.user.username if actor else "command line",
+            token_name=actor.token_name if actor else "",
+            action=action,
+            target_type=target_type,
+            target_id=act.target_id,
+            team_id=act.team_id,
+            detail=dict(act.detail),
+        )
+        for act in acts
     )

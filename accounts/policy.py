@@ -35,6 +35,9 @@ class Action(StrEnum):
     JOB_RESTART = "job.restart"
     JOB_HOLD = "job.hold"
     JOB_RESUME = "job.resume"
+    JOB_PREEMPT = "job.preempt"
+    JOB_REQUEUE = "job.requeue"
+    JOB_PRIORITY = "job.priority"
     LOG_VIEW = "log.view"
     ENV_VIEW = "env.view"
     PRIORITY_HIGH = "priority.high"
@@ -69,10 +72,13 @@ TABLE: dict[Action, dict[PolicyRole, Scope]] = {
     Action.JOB_RESTART: {_E: _O, _L: _T, _A: _X},
     Action.JOB_HOLD: {_E: _O, _L: _T, _A: _X},
     Action.JOB_RESUME: {_E: _O, _L: _T, _A: _X},
+    Action.JOB_PREEMPT: {_E: _N, _L: _T, _A: _X},
+    Action.JOB_REQUEUE: {_E: _O, _L: _T, _A: _X},
+    Action.JOB_PRIORITY: {_E: _O, _L: _T, _A: _X},
     Action.LOG_VIEW: {_E: _T, _L: _T, _A: _X},
     Action.ENV_VIEW: {_E: _O, _L: _O, _A: _N},
-    Action.PRIORITY_HIGH: {_E: _N, _L: _T, _A: _N},
-    Action.PRIORITY_URGENT: {_E: _N, _L: _T, _A: _N},
+    Action.PRIORITY_HIGH: {_E: _N, _L: _T, _A: _X},
+    Action.PRIORITY_URGENT: {_E: _N, _L: _T, _A: _X},
     Action.QUOTA_VIEW: {_E: _T, _L: _T, _A: _X},
     Action.TEAM_CONSOLE: {_E: _N, _L: _T, _A: _N},
     Action.NODE_VIEW: {_E: _N, _L: _N, _A: _X},

@@ -57,6 +57,9 @@ OPERATIONS = {
     Operation.RESTART: _("Restart"),
     Operation.HOLD: _("Hold"),
     Operation.RESUME: _("Resume"),
+    Operation.PREEMPT: _("Preempt"),
+    Operation.REQUEUE: _("Requeue"),
+    Operation.PRIORITY: _("Change priority"),
 }
 EFFECTS = {
     Effect.NO_CHANGE: _("Nothing changes: it was asked before."),
@@ -65,12 +68,25 @@ EFFECTS = {
     Effect.LEAVES_QUEUE: _("The job leaves the queue until somebody resumes it."),
     Effect.GIVES_CARDS_BACK: _("The job stops and gives its cards back at once; it waits until somebody resumes it."),
     Effect.NOT_SENT: _("The next attempt is not started until somebody resumes the job."),
+    Effect.STAYS_OUT: _("The job stays out of the queue until somebody resumes it."),
     Effect.ENTERS_QUEUE: _("The job enters the queue again."),
+    Effect.GIVES_WAY_ON: _("The hold ends. The job still gives way to another one, then it enters the queue again."),
+    Effect.GIVES_WAY: _(
+        "The job stops and gives its cards back at once. It enters the queue again when the other job has its cards,"
+        " after 15 minutes at the latest."
+    ),
+    Effect.STARTS_ANEW: _(
+        "The present attempt stops. A new one follows with the same settings and the same checkpoint folder, and"
+        " counts as no retry."
+    ),
+    Effect.NEW_PRIORITY: _("The job gets the new priority, also for its next attempts."),
+    Effect.NEW_RANK: _("The job goes on at the new priority, which decides who may interrupt it."),
 }
 PLACES = {
     Place.NONE: "",
     Place.KEPT: _("It keeps its place in the queue."),
     Place.TAIL: _("It goes to the end of the queue of its priority."),
+    Place.BY_PRIORITY: _("It stands among the jobs of its new priority, by the time it has waited."),
 }
 MAKES = {Makes.NOTHING: "", Makes.RUN: _("a new run"), Makes.ATTEMPT: _("a new attempt")}
 LOSES_WORK = _("Work since the last checkpoint is lost.")
@@ -78,6 +94,10 @@ REFUSALS = {
     Refusal.ALREADY_ENDED: _("The job has already ended. Restart it if it shall run again."),
     Refusal.STILL_ACTIVE: _("The job is still active. Cancel it first, or wait until it has ended."),
     Refusal.NOT_HELD: _("The job is not held, so there is nothing to resume."),
+    Refusal.IS_HELD: _("The job is held. Resume it first."),
+    Refusal.HOLDS_NO_CARDS: _("The job holds no cards now, so nobody would gain any."),
+    Refusal.GIVES_WAY: _("The job gives way to another one now. Wait until it is in the queue again."),
+    Refusal.BEING_REQUEUED: _("The job is being requeued. Wait until its new attempt is in the queue."),
     Refusal.BEING_CANCELLED: _("The job is being cancelled. Wait until it has stopped, then restart it."),
 }
 

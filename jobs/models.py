@@ -12,7 +12,7 @@ from django.db import models
 from accounts.models import Team, User
 from clusters.models import Cluster, NodeGroup
 from common.ids import new_ulid
-from jobs.domain.words import Desired, Framework, JobState, Kind, Priority
+from jobs.domain.words import WAITING_STATES, Desired, Framework, JobState, Kind, Priority
 from quotas.models import LocalQueue
 
 
@@ -97,6 +97,12 @@ class Job(models.Model):
 
     def __str__(self) -> str:
         return f"{self.public_id} {self.display_name}"
+
+    @property
+    def waits(self) -> bool:
+        """In the queue or about to be: neither held, nor giving way, nor being cancelled."""
+        is_out = self.held or self.rests_until is not None or self.desired == Desired.CANCEL
+        return self.state in WAITING_STATES and not is_out
 
     @property
     def flags(self) -> list[str]:

@@ -7,13 +7,18 @@ person never appears in a sentence or in the facts beside it (decision 36).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any
 
+from django.utils.formats import time_format
+from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from clusters.domain.reasons import ReasonCode
 from common.phrases import close_up
+from jobs.domain.words import Priority
+from jobs.labels import PRIORITIES
 
 Facts = Mapping[str, Any]
 
@@ -123,6 +128,28 @@ def _held(facts: _Known) -> str:
     return _("Held. It does not wait in the queue until somebody resumes it.")
 
 
+def _gave_way(facts: _Known) -> str:
+    values = _Known({**facts, "until": _clock(facts.get("until"))})
+    if facts.get("by_person"):
+        who = _("Preempted by %(by_person)s.") % values
+    else:
+        who = _("Preempted by a team lead or a platform admin.")
+    if facts.get("by_name"):
+        how = _("It gives way to %(by_name)s and is in the queue again by %(until)s, in its old place.") % values
+    else:
+        how = _("It gives way and is in the queue again by %(until)s, in its old place.") % values
+    return close_up(who + " " + how)
+
+
+def _clock(until: object) -> str:
+    """A stored moment as the reader's clock shows it."""
+    try:
+        moment = datetime.fromisoformat(str(until))
+    except ValueError:
+        return "?"
+    return time_format(localtime(moment), "H:i") if moment.tzinfo else "?"
+
+
 C = ReasonCode
 _SENTENCES: dict[str, Callable[[_Known], str]] = {
     C.SUBMITTED: _plain(lambda: _("Submitted, about to be looked at.")),
@@ -161,7 +188,12 @@ _SENTENCES: dict[str, Callable[[_Known], str]] = {
     C.PREEMPTED_FAIR_SHARE: _preempted(
         lambda: _("Preempted: borrowed cards were divided anew between the teams. It keeps its place in the queue.")
     ),
+    C.PREEMPTED_BY_PERSON: _gave_way,
     C.QUEUE_DRAINED: _plain(lambda: _("Stopped because a platform admin emptied the team's queue. It waits there.")),
+    C.REQUEUING: _plain(lambda: _("Being requeued; its pods are ending.")),
+    C.REQUEUED_BY_PERSON: _plain(
+        lambda: _("Stopped to be requeued: a new attempt waits at the end of the queue of its priority.")
+    ),
     C.NAME_CONFLICT: _plain(
         lambda: _("Another program owns an object of this job's name on the cluster. A platform admin has to look.")
     ),
@@ -225,19 +257,40 @@ _SENTENCES: dict[str, Callable[[_Known], str]] = {
     C.UNKNOWN_SIGNAL: _plain(lambda: _("The cluster says something this version does not know: %(raw)s")),
 }
 
-_EVENTS: dict[str, Callable[[], str]] = {
-    "submitted": lambda: _("Submitted."),
-    "asked_cancel": lambda: _("Asked to cancel."),
-    "asked_restart": lambda: _("Asked to restart: a new attempt at the end of the queue."),
-    "asked_hold": lambda: _("Asked to hold."),
-    "asked_resume": lambda: _("Asked to resume."),
+
+def _asked_to_give_way(facts: _Known) -> str:
+    values = _Known({**facts, "until": _clock(facts.get("until"))})
+    if facts.get("by_name"):
+        return _("Asked to give way to %(by_name)s until %(until)s at the latest.") % values
+    return _("Asked to give way until %(until)s at the latest.") % values
+
+
+def _asked_for_priority(facts: _Known) -> str:
+    values = _Known({**facts, "from": _priority(facts.get("from")), "to": _priority(facts.get("to"))})
+    change = _("Asked to change the priority from %(from)s to %(to)s.") % values
+    return close_up(change + " " + _("Reason: %(reason)s") % values) if facts.get("reason") else change
+
+
+def _priority(word: object) -> str:
+    return str(PRIORITIES[Priority(word)]).lower() if word in set(Priority) else "?"
+
+
+_EVENTS: dict[str, Callable[[_Known], str]] = {
+    "submitted": _plain(lambda: _("Submitted.")),
+    "asked_cancel": _plain(lambda: _("Asked to cancel.")),
+    "asked_restart": _plain(lambda: _("Asked to restart: a new attempt at the end of the queue.")),
+    "asked_hold": _plain(lambda: _("Asked to hold.")),
+    "asked_resume": _plain(lambda: _("Asked to resume.")),
+    "asked_preempt": _asked_to_give_way,
+    "asked_requeue": _plain(lambda: _("Asked to requeue: a new attempt at the end of the queue.")),
+    "asked_priority": _asked_for_priority,
 }
 
 
 def event_text(code: str, facts: Facts) -> str:
     """The sentence of a timeline entry: an act of a person, or a reason that was seen."""
     act = _EVENTS.get(code)
-    return act() if act else reason_text(code, facts)
+    return act(_Known(facts)) if act else reason_text(code, facts)
 
 
 def known_codes() -> frozenset[str]:

@@ -168,13 +168,16 @@ class ReasonView:
     since: datetime
 
 
+_BY_A_PERSON = frozenset({"held", "cancelled_by_person", "preempted_by_person"})
+
+
 def reasons_of(viewer: Actor, jobs: Sequence[Job]) -> dict[int, ReasonView]:
     """Reasons of many jobs, rendered in the active language; at most one query. By job id."""
     names = visible_names(viewer, (job.reason_facts for job in jobs))
     result = {}
     for job in jobs:
         facts = facts_for(viewer, job.reason_code, job.reason_facts, names)
-        if job.acted_by is not None and job.reason_code in {"held", "cancelled_by_person"}:
+        if job.acted_by is not None and job.reason_code in _BY_A_PERSON:
             facts["by_person"] = job.acted_by.display_name
         result[job.pk] = ReasonView(job.reason_code, reason_text(job.reason_code, facts), facts, job.reason_since)
     return result
@@ -252,7 +255,7 @@ def possible_operations(*, viewer: Actor, job: Job) -> list[Possible]:
     """All operations for a job the viewer sees; no query."""
     result = []
     for operation in Operation:
-        if not all(can(viewer, action, job) for action in actions_of(viewer, operation, job)):
+        if not all(can(viewer, action, job) for action in actions_of(operation, job)):
             result.append(
                 Possible(operation, False, str(_("Only its owner, a lead of the team or an admin may do this.")))
             )

@@ -12,9 +12,9 @@ from jobs.models import Attempt, Job
 
 
 def spec_hash(job: Job, number: int) -> str:
-    """Fingerprint of everything that makes attempt ``number`` what it is."""
+    """Fingerprint of everything that makes attempt ``number`` what it is; its priority may change while it lives."""
     content = [
-        job.public_id, number, job.framework, job.image, job.command, sorted(job.env.items()), job.kind, job.priority,
+        job.public_id, number, job.framework, job.image, job.command, sorted(job.env.items()), job.kind,
         job.pods, job.cards_per_pod, job.cpu_millis, job.memory_bytes, job.stop_grace_seconds,
     ]  # fmt: skip
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]

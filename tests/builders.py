@@ -21,7 +21,7 @@ from clusters.contract import (
     WorkloadFacts,
 )
 from clusters.domain.reasons import Reason, ReasonCode
-from jobs.domain.transitions import AttemptView, JobView, Sight
+from jobs.domain.moves import AttemptView, JobView, Sight
 from jobs.domain.words import Desired, JobState, Kind
 
 DAY = datetime(2026, 3, 12, tzinfo=UTC)

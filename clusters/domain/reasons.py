@@ -34,7 +34,10 @@ class ReasonCode(StrEnum):
     PREEMPTED_QUOTA_RECLAIMED = "preempted_quota_reclaimed"
     PREEMPTED_WHILE_BORROWING = "preempted_while_borrowing"
     PREEMPTED_FAIR_SHARE = "preempted_fair_share"
+    PREEMPTED_BY_PERSON = "preempted_by_person"
     QUEUE_DRAINED = "queue_drained"
+    REQUEUING = "requeuing"
+    REQUEUED_BY_PERSON = "requeued_by_person"
     NAME_CONFLICT = "name_conflict"
     # creating
     STARTING = "starting"

@@ -144,10 +144,10 @@ def _note_release(runs: list[RunView], facts: WorkloadFacts) -> None:
 
 
 def close_unseen(
-    runs: Sequence[RunView], at: datetime, cause: str, freed_at: datetime | None = None
+    runs: Sequence[RunView], at: datetime, cause: str, freed_at: datetime | None = None, *, pods_gone: bool = True
 ) -> tuple[RunView, ...]:
-    """Close the open run of an object that is gone at ``at``. Its quota was free from ``freed_at`` on, where that
-    was seen; otherwise the end is a bound.
+    """Close the open run of an object that is gone at ``at``, or goes and has its last pods left. Its quota was free
+    from ``freed_at`` on, where that was seen; otherwise the end is a bound.
     """
     if not runs or not runs[-1].open:
         return tuple(runs)
@@ -158,7 +158,7 @@ def close_unseen(
     closed = replace(
         last,
         ended_at=freed_at if seen else released,
-        released_at=released,
+        released_at=released if pods_gone else None,
         end_cause=cause,
         times_are_bounds=last.times_are_bounds or not seen,
     )

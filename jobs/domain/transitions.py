@@ -7,13 +7,13 @@ look again. The rules are decisions 2 to 9.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from enum import StrEnum
 
 from clusters.contract import INFRASTRUCTURE_FAILURES, FailureCode, Outcome, WorkloadFacts
-from clusters.domain.reasons import FactValue, Reason, ReasonCode
+from clusters.domain.reasons import Reason, ReasonCode
 from clusters.domain.states import Derived, GroupSnapshot, ObservedState, derive
+from jobs.domain.moves import AttemptEnding, Effect, JobView, Move, Sight
 from jobs.domain.words import INFRA_RETRY_LIMIT, TERMINAL_STATES, AttemptEnd, Desired, JobState, Kind
 
 RESUBMIT_AFTER = timedelta(seconds=10)
@@ -30,97 +30,28 @@ IMAGE_LIMITS: Mapping[FailureCode, timedelta] = {
 """Decision 8: how long a job may hold cards for an image that cannot be pulled."""
 
 
-class Effect(StrEnum):
-    """What to ask of the backend."""
-
-    SUBMIT = "submit"
-    STOP = "stop"
-    HOLD = "hold"
-    RELEASE = "release"
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptView:
-    """The newest attempt as recorded."""
-
-    number: int
-    submitted_at: datetime | None = None
-    seen: bool = False
-    stop_asked_at: datetime | None = None
-    stop_cause: str = ""
-    ended: bool = False
-    logs_complete: bool = False
-    infra_failures: int = 0  # of earlier attempts since a person's last restart
-    app_failures: int = 0
-    ran_seconds: int = 0  # running time of its closed runs
-
-
-@dataclass(frozen=True, slots=True)
-class JobView:
-    """The intent and the last recorded state."""
-
-    desired: Desired
-    held: bool
-    kind: Kind
-    state: JobState
-    reason: Reason
-    is_stopping: bool
-    attempt: AttemptView
-    retry_limit: int = 0
-    max_run: timedelta | None = None
-    can_hold: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Sight:
-    """What the observed rows say about the newest attempt. ``complete_at`` = time of the newest complete look."""
-
-    facts: WorkloadFacts | None
-    gone: bool
-    complete_at: datetime | None
-
-    def looked_after(self, at: datetime | None) -> bool:
-        return self.complete_at is not None and at is not None and self.complete_at > at
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptEnding:
-    """How the newest attempt ended."""
-
-    end: AttemptEnd
-    reason: Reason
-    at: datetime
-    infrastructure: bool = False
-    exit_code: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Move:
-    """One step. ``state`` and ``reason`` are what people see after it."""
-
-    state: JobState
-    reason: Reason
-    effects: tuple[Effect, ...] = ()
-    stopping: bool = False
-    held: bool = False
-    degraded: bool = False
-    ending: AttemptEnding | None = None
-    next_attempt: bool = False
-    stop_cause: str | None = None
-    released: bool = False
-    due_in: timedelta | None = None  # None: nothing until something new is seen or asked
-    notes: Mapping[str, FactValue] = field(default_factory=dict)
-
-
 def next_move(job: JobView, sight: Sight, group: GroupSnapshot, now: datetime) -> Move:
     """The one next step of a job. Total: every combination of intent and sight has an answer."""
+    rest = job.rest
+    if rest is None:
+        return _step(job, sight, group, now)
+    if rest.is_over(now):
+        return replace(_step(replace(job, rest=None), sight, group, now), rest_over=True)
+    move = _step(job, sight, group, now)
+    if move.state in TERMINAL_STATES:
+        return replace(move, rest_over=True)
+    look = min(LOOK_AGAIN, rest.until - now)  # the beneficiary's admission is nothing that this job sees
+    return replace(move, due_in=look if move.due_in is None else min(look, move.due_in))
+
+
+def _step(job: JobView, sight: Sight, group: GroupSnapshot, now: datetime) -> Move:
     if job.state in TERMINAL_STATES and job.attempt.ended:
         return _after_the_end(job, sight)
     last = sight.facts
     if last is not None and last.outcome is not None and not job.attempt.stop_cause:
         return _ended(job, last, group, now)  # also when the object has vanished since: its last word counts
     facts = last if not sight.gone else None
-    if job.desired is Desired.CANCEL or job.attempt.stop_cause:
+    if job.desired is not Desired.RUN or job.attempt.stop_cause:
         return _stopping(job, sight, facts, group, now)
     if facts is None:
         return _without_object(job, sight, now)
@@ -139,8 +70,10 @@ def _alive(job: JobView, facts: WorkloadFacts, group: GroupSnapshot, now: dateti
         return Move(state=kept.state, reason=kept.reason, stopping=True, stop_cause=cause, due_in=timedelta(0))
     shown = _shown(job, derived)
     effects: tuple[Effect, ...] = ()
-    if job.can_hold and facts.active == job.held:
-        effects = (Effect.HOLD,) if job.held else (Effect.RELEASE,)
+    if job.can_hold and facts.active == job.stays_out:
+        effects = (Effect.HOLD,) if job.stays_out else (Effect.RELEASE,)
+    elif job.can_prioritise and job.priority is not None and facts.priority not in (None, job.priority):
+        effects = (Effect.PRIORITY,)
     return Move(
         state=shown.state,
         reason=shown.reason,
@@ -162,8 +95,13 @@ def _shown(job: JobView, derived: Derived) -> _Shown:
     """Observed → shown. An unknown signal keeps the last state and says the raw text (decision 2)."""
     if derived.state is ObservedState.UNKNOWN:
         return _Shown(job.state, derived.reason)
-    if job.held and derived.state is ObservedState.QUEUED and not derived.held:
-        return _Shown(JobState.QUEUED, Reason(ReasonCode.HELD, derived.reason.facts))
+    if derived.state is ObservedState.QUEUED:
+        if job.held:
+            return _Shown(JobState.QUEUED, Reason(ReasonCode.HELD, derived.reason.facts))
+        if job.rest is not None:
+            return _Shown(JobState.QUEUED, job.rest.reason)
+        if derived.held and job.reason.code is ReasonCode.PREEMPTED_BY_PERSON:
+            return _Shown(JobState.QUEUED, job.reason)  # being let back into the queue
     return _Shown(JobState(derived.state.value), derived.reason)
 
 
@@ -222,8 +160,11 @@ def _without_object(job: JobView, sight: Sight, now: datetime) -> Move:
     state = JobState.RETRYING if between else JobState.QUEUED
     if job.held:
         return Move(state=JobState.QUEUED, reason=Reason(ReasonCode.HELD), held=True, due_in=None)
+    if job.rest is not None:
+        return Move(state=JobState.QUEUED, reason=job.rest.reason, due_in=LOOK_AGAIN)
     if attempt.submitted_at is None:
-        reason = job.reason if between else Reason(ReasonCode.SUBMITTED)
+        is_next = between or job.reason.code is ReasonCode.REQUEUED_BY_PERSON
+        reason = job.reason if is_next else Reason(ReasonCode.SUBMITTED)
         return Move(state=state, reason=reason, effects=(Effect.SUBMIT,), due_in=LOOK_AGAIN)
     waited = now - attempt.submitted_at
     if waited >= RESUBMIT_AFTER and sight.looked_after(attempt.submitted_at):
@@ -235,18 +176,23 @@ def _without_object(job: JobView, sight: Sight, now: datetime) -> Move:
 
 
 def _stopping(job: JobView, sight: Sight, facts: WorkloadFacts | None, group: GroupSnapshot, now: datetime) -> Move:
-    """A cancel, or a stop of ours: the end is recorded when the objects are gone (decision 2)."""
+    """A cancel, or a stop of ours: the end is recorded when the objects are gone (decision 2).
+
+    A requeue goes on as soon as the quota is free: the next object must not wait for the last pod of this one.
+    """
     attempt = job.attempt
     gone = sight.gone or (facts is None and sight.looked_after(attempt.stop_asked_at))
     if attempt.stop_asked_at is not None and gone:
-        return _stopped(job, now)
+        return _requeued(job, now, released=True) if job.desired is Desired.REQUEUE else _stopped(job, now)
+    if job.desired is Desired.REQUEUE and facts is not None and facts.being_deleted:
+        return _requeued(job, facts.evicted_at or now, released=False)
     if facts is not None and not facts.being_deleted:
         derived = derive(facts, group, now)
         shown = _Shown(job.state, job.reason) if derived.state in _ENDED_STATES else _shown(job, derived)
     else:
         shown = _Shown(job.state if job.state not in TERMINAL_STATES else JobState.QUEUED, job.reason)
     asked_again = attempt.stop_asked_at is None or now - attempt.stop_asked_at >= timedelta(seconds=30)
-    reason = Reason(ReasonCode.CANCELLING) if job.desired is Desired.CANCEL else shown.reason
+    reason = Reason(_STOPPING_CODES[job.desired]) if job.desired in _STOPPING_CODES else shown.reason
     return Move(
         state=shown.state,
         reason=reason,
@@ -256,6 +202,7 @@ def _stopping(job: JobView, sight: Sight, facts: WorkloadFacts | None, group: Gr
     )
 
 
+_STOPPING_CODES = {Desired.CANCEL: ReasonCode.CANCELLING, Desired.REQUEUE: ReasonCode.REQUEUING}
 _ENDED_STATES = frozenset({ObservedState.SUCCEEDED, ObservedState.FAILED})
 
 
@@ -269,6 +216,22 @@ def _stopped(job: JobView, now: datetime) -> Move:
         state = JobState.SUCCEEDED if cause == ReasonCode.STOPPED_AT_LIMIT.value else JobState.FAILED
         end = AttemptEnd.STOPPED
     return Move(state=state, reason=reason, ending=AttemptEnding(end, reason, now), released=True, due_in=None)
+
+
+def _requeued(job: JobView, at: datetime, *, released: bool) -> Move:
+    """The present attempt is over; the next one enters the queue at its end, and counts as no retry (decision 5)."""
+    requeued = Reason(ReasonCode.REQUEUED_BY_PERSON)
+    cause = job.attempt.stop_cause
+    why = Reason(ReasonCode(cause), job.reason.facts) if cause else requeued
+    return Move(
+        state=JobState.QUEUED,
+        reason=requeued,
+        ending=AttemptEnding(AttemptEnd.STOPPED, why, at),
+        next_attempt=True,
+        released=released,
+        held=job.held,
+        due_in=timedelta(0),
+    )
 
 
 # --------------------------------------------------------------------------- ended by itself
@@ -295,10 +258,11 @@ def _ended(job: JobView, facts: WorkloadFacts, group: GroupSnapshot, now: dateti
         infrastructure=infrastructure,
         exit_code=failure.exit_code if failure else None,
     )
-    if job.desired is Desired.RUN and _may_retry(job, infrastructure):
+    requeued = job.desired is Desired.REQUEUE
+    if requeued or (job.desired is Desired.RUN and _may_retry(job, infrastructure)):
         return Move(
-            state=JobState.RETRYING,
-            reason=derived.reason,
+            state=JobState.QUEUED if requeued else JobState.RETRYING,
+            reason=Reason(ReasonCode.REQUEUED_BY_PERSON) if requeued else derived.reason,
             ending=ending,
             next_attempt=True,
             held=job.held,
@@ -336,7 +300,9 @@ def _after_the_end(job: JobView, sight: Sight) -> Move:
 
 
 def may_clear(facts: WorkloadFacts, *, logs_complete: bool, seen_at: datetime | None) -> bool:
-    """May the object of an attempt that is over go? At once while it lives, otherwise when its logs are read."""
+    """Ask for the end of the object of an attempt that is over? At once while it lives, else when its logs are read."""
+    if facts.being_deleted:
+        return False  # it goes by itself, and its pods keep the grace they were given
     if facts.outcome is None or logs_complete:
         return True
     return facts.ended_at is not None and seen_at is not None and seen_at - facts.ended_at > KEEP_OBJECT

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from enum import IntEnum, StrEnum
 
 
@@ -19,6 +20,7 @@ class JobState(StrEnum):
 
 TERMINAL_STATES = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED})
 LIVE_STATES = frozenset(JobState) - TERMINAL_STATES
+WAITING_STATES = frozenset({JobState.QUEUED, JobState.RETRYING})
 
 
 class Flag(StrEnum):
@@ -34,6 +36,7 @@ class Desired(StrEnum):
 
     RUN = "run"
     CANCEL = "cancel"
+    REQUEUE = "requeue"  # stop the present attempt and make the next one
 
 
 class Kind(StrEnum):
@@ -75,10 +78,12 @@ class AttemptEnd(StrEnum):
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"
-    STOPPED = "stopped"  # by a person's cancel or by our own limit
+    STOPPED = "stopped"  # by a person's cancel or requeue, or by our own limit
     LOST = "lost"  # object gone, nothing seen
 
 
 INFRA_RETRY_LIMIT = 2
 """Decision 4: retries after infrastructure causes; application failures retry as often as the job says (0)."""
 MAX_APP_RETRIES = 10
+REST_MAX = timedelta(minutes=15)
+"""Decision 5: a preempted job gives way at most so long."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -12,9 +12,9 @@ from clusters.contract import Capability, WorkloadFacts
 from clusters.domain.reasons import Reason, ReasonCode
 from clusters.domain.states import EMPTY_GROUP, GroupSnapshot
 from clusters.services import ObservedRow, capabilities_of, group_snapshots, observed_rows
+from jobs.domain.moves import AttemptView, JobView, Rest, Sight
 from jobs.domain.runs import RunView
-from jobs.domain.transitions import AttemptView, JobView, Sight
-from jobs.domain.words import Desired, JobState, Kind
+from jobs.domain.words import Desired, JobState, Kind, Priority, priority_value
 from jobs.models import Attempt, Job, Run
 
 logger = logging.getLogger(__name__)
@@ -68,6 +68,7 @@ def load(job_ids: Sequence[int]) -> list[Loaded | Unreadable]:
         runs[run.attempt_id].append(run_view(run))
     rows = observed_rows([job.public_id for job in jobs])
     snapshots = group_snapshots()
+    beneficiaries = _beneficiaries(jobs)
     result: list[Loaded | Unreadable] = []
     for job in jobs:
         try:
@@ -78,12 +79,29 @@ def load(job_ids: Sequence[int]) -> list[Loaded | Unreadable]:
                     tuple(runs[newest[job.pk].pk]),
                     rows.get(job.public_id, {}),
                     snapshots.get(job.group_id or 0, EMPTY_GROUP),
+                    _rest(job, beneficiaries),
                 )
             )
         except Exception:
             logger.exception("rows of %s cannot be read", job.public_id)
             result.append(Unreadable(job))
     return result
+
+
+def _beneficiaries(jobs: Sequence[Job]) -> dict[int, Job]:
+    """The jobs that some of these give way to; no query when none does."""
+    ids = {job.rests_for_id for job in jobs if job.rests_for_id is not None}
+    fields = ("public_id", "state", "held", "rests_until", "desired")
+    return Job.objects.only(*fields).in_bulk(ids) if ids else {}
+
+
+def _rest(job: Job, beneficiaries: Mapping[int, Job]) -> Rest | None:
+    if job.rests_until is None:
+        return None
+    beneficiary = beneficiaries.get(job.rests_for_id or 0)
+    if beneficiary is None:
+        return Rest(job.rests_until)
+    return Rest(job.rests_until, beneficiary.public_id, beneficiary.waits)
 
 
 def run_view(run: Run) -> RunView:
@@ -109,6 +127,7 @@ def _loaded(
     runs: tuple[RunView, ...],
     rows: dict[int, ObservedRow],
     group: GroupSnapshot,
+    rest: Rest | None,
 ) -> Loaded:
     *older, attempt = attempts
     row = rows.get(attempt.number)
@@ -118,6 +137,7 @@ def _loaded(
         for run in runs
         if run.started_at is not None and run.ended_at is not None
     )
+    capabilities = capabilities_of(job.cluster)
     since_restart = [a for a in older if a.number >= attempt.retries_from]
     view = JobView(
         desired=Desired(job.desired),
@@ -140,6 +160,9 @@ def _loaded(
         ),
         retry_limit=job.retry_limit,
         max_run=timedelta(seconds=job.max_run_seconds) if job.max_run_seconds else None,
-        can_hold=Capability.HOLD in capabilities_of(job.cluster),
+        can_hold=Capability.HOLD in capabilities,
+        rest=rest,
+        priority=priority_value(Priority(job.priority), Kind(job.kind)),
+        can_prioritise=Capability.PRIORITY in capabilities,
     )
     return Loaded(job, attempt, tuple(older), runs, view, sight, rows, group)

@@ -19,7 +19,8 @@ from django.utils import timezone
 from clusters.contract import BackendError, Rejected, Unauthorized
 from clusters.domain.reasons import Reason, ReasonCode
 from common.texts import storable
-from jobs.domain.transitions import LOOK_AGAIN, AttemptEnding, Effect, Move, next_move
+from jobs.domain.moves import AttemptEnding, Effect, Move
+from jobs.domain.transitions import LOOK_AGAIN, next_move
 from jobs.domain.words import AttemptEnd, JobState
 from jobs.models import Job
 from jobs.reconcile.calls import Called, CalledFor, Step, call_all, older_to_clear

@@ -16,14 +16,14 @@ from clusters.domain.reasons import Reason, ReasonCode
 from common.faults import reach
 from common.ids import new_ulid
 from common.names import object_name
+from jobs.domain.moves import Move
 from jobs.domain.runs import RunView, advance_runs, close_unseen
-from jobs.domain.transitions import Move
-from jobs.domain.words import TERMINAL_STATES, AttemptEnd, JobState
+from jobs.domain.words import TERMINAL_STATES, AttemptEnd, Desired, JobState
 from jobs.models import Attempt, Job, JobEvent, JobSync, Run
 from jobs.reconcile.claims import Claim
 from jobs.reconcile.load import Loaded
 from jobs.services.submit import attempt_create
-from quotas.services import demand_drop, demand_put
+from quotas.services import demand_drop, demand_hold, demand_put
 
 CALM = timedelta(seconds=30)
 """Decision 42: while a job waits, the headline of its reason changes only after this long."""
@@ -56,6 +56,9 @@ class ClaimLost(Exception):
     """Somebody else has the job now."""
 
 
+_WISHES = ("generation", "attempt_no", "desired", "held", "rests_until")
+
+
 def write_back(claim: Claim, loaded: Loaded, move: Move, outcome: Outcome, now: datetime) -> bool:
     """Record a step. False if the claim was lost or the job restarted, and then nothing is recorded.
 
@@ -64,7 +67,7 @@ def write_back(claim: Claim, loaded: Loaded, move: Move, outcome: Outcome, now: 
     reach("writeback.before")
     try:
         with transaction.atomic():
-            locked = Job.objects.select_for_update(no_key=True).only("generation", "attempt_no").get(pk=loaded.job.pk)
+            locked = Job.objects.select_for_update(no_key=True).only(*_WISHES).get(pk=loaded.job.pk)
             has_newer_wish = locked.generation > loaded.job.generation
             _release_claim(claim, loaded, move, outcome, now, has_newer_wish=has_newer_wish)
             if locked.attempt_no != loaded.attempt.number:
@@ -73,7 +76,7 @@ def write_back(claim: Claim, loaded: Loaded, move: Move, outcome: Outcome, now: 
             _write_older(loaded, now)
             runs = runs_after(loaded, move, now)
             _write_runs(loaded, runs)
-            _write_job(loaded, move, runs, now)
+            _write_job(loaded, locked, move, runs, now)
             reach("writeback.commit.before")
     except ClaimLost:
         return False
@@ -163,10 +166,17 @@ def runs_after(loaded: Loaded, move: Move, now: datetime) -> tuple[RunView, ...]
     facts = loaded.sight.facts if move.ending is not None else loaded.facts  # the last word of what vanished counts
     runs = advance_runs(loaded.runs, facts, now) if facts is not None else loaded.runs
     if move.ending is not None and move.ending.end in {AttemptEnd.STOPPED, AttemptEnd.LOST}:
-        cause = loaded.attempt.stop_cause or ("cancelled" if move.ending.end is AttemptEnd.STOPPED else "lost")
         freed_at = facts.evicted_at if facts is not None and facts.being_deleted else None
-        runs = close_unseen(runs, move.ending.at, cause, freed_at)
+        runs = close_unseen(runs, move.ending.at, _end_cause(loaded, move), freed_at, pods_gone=move.released)
     return runs
+
+
+def _end_cause(loaded: Loaded, move: Move) -> str:
+    if loaded.attempt.stop_cause:
+        return loaded.attempt.stop_cause
+    if move.ending is not None and move.ending.end is AttemptEnd.LOST:
+        return "lost"
+    return "requeued" if move.next_attempt else "cancelled"
 
 
 def _write_runs(loaded: Loaded, after: tuple[RunView, ...]) -> None:
@@ -198,7 +208,8 @@ def _write_runs(loaded: Loaded, after: tuple[RunView, ...]) -> None:
 # --------------------------------------------------------------------------- job
 
 
-def _write_job(loaded: Loaded, move: Move, runs: tuple[RunView, ...], now: datetime) -> None:
+def _write_job(loaded: Loaded, locked: Job, move: Move, runs: tuple[RunView, ...], now: datetime) -> None:
+    """What people see; of what they asked for only what this step has fulfilled, and only if it stands unchanged."""
     job = loaded.job
     reason = _calm_reason(loaded, move, now)
     state_changed = job.state != move.state.value
@@ -219,14 +230,22 @@ def _write_job(loaded: Loaded, move: Move, runs: tuple[RunView, ...], now: datet
         changes["ended_at"] = move.ending.at if move.ending else now
     if move.next_attempt:
         changes["attempt_no"] = loaded.attempt.number + 1
+        if locked.desired == Desired.REQUEUE:
+            changes |= {"desired": Desired.RUN.value, "started_at": None}
+    rest_is_over = move.rest_over and locked.rests_until == job.rests_until
+    if rest_is_over:
+        changes |= {"rests_for": None, "rests_until": None}
+    is_out = locked.held or (locked.rests_until is not None and not rest_is_over)
     if changes:
         Job.objects.filter(pk=job.pk).update(**changes)
     if state_changed or code_changed:
         _write_event(loaded, reason, runs, at, now)
     if move.next_attempt:
-        _next_attempt(loaded, now)
+        _next_attempt(loaded, now, is_out=is_out)
     elif move.state in TERMINAL_STATES and move.ending is not None:
         demand_drop(job.public_id)
+    elif rest_is_over:
+        demand_hold([job.public_id], held=is_out)
 
 
 def _calm_reason(loaded: Loaded, move: Move, now: datetime) -> Reason:
@@ -265,11 +284,10 @@ def _write_event(loaded: Loaded, reason: Reason, runs: tuple[RunView, ...], at: 
     )
 
 
-def _next_attempt(loaded: Loaded, now: datetime) -> None:
-    """Our own retry: a new attempt at the tail of its priority (decision 3)."""
+def _next_attempt(loaded: Loaded, now: datetime, *, is_out: bool) -> None:
+    """A retry of ours or a requeue: a new attempt at the tail of its priority (decisions 3 and 5)."""
     job = loaded.job
     number = loaded.attempt.number + 1
-    held = Job.objects.values_list("held", flat=True).get(pk=job.pk)  # a wish may have come in since the claim
     attempt_create(job, number, now, retries_from=loaded.attempt.retries_from)
     demand_put(
         job_ulid=job.public_id,
@@ -278,5 +296,5 @@ def _next_attempt(loaded: Loaded, now: datetime) -> None:
         owner_id=job.owner_id,
         cards=job.cards,
         attempt_no=number,
-        held=held,
+        held=is_out,
     )

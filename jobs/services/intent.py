@@ -81,7 +81,7 @@ def check_intent(actor: Actor, data: Mapping[str, Any]) -> Intent:
     retry_limit = retries_field(checks)
     team, place, local_queue = _queue(checks, actor)
     priority_reason = checks.text("priority_reason").strip()[:REASON_MAX]
-    priority = _priority(checks, actor, team, priority_reason)
+    priority = priority_field(checks, actor, team.pk if team else None, priority_reason)
     group, shape = None, None
     if place is not None and cards is not None and framework is not None and kind is not None:
         group, shape = _group_and_shape(checks, actor, place, cards, framework, kind)
@@ -163,11 +163,12 @@ def _queue(checks: Checks, actor: Actor) -> tuple[Team | None, QueuePlace | None
     return team, place, local
 
 
-def _priority(checks: Checks, actor: Actor, team: Team | None, reason: str) -> Priority | None:
+def priority_field(checks: Checks, actor: Actor, team_id: int | None, reason: str) -> Priority | None:
+    """A priority up to the person's maximum in the team; urgent only with a reason (decision 11)."""
     priority: Priority | None = word_field(checks, "priority", Priority, _("Choose low, normal, high or urgent."))
-    if priority is None or team is None:
+    if priority is None or team_id is None:
         return priority
-    target = Target(team_id=team.pk)
+    target = Target(team_id=team_id)
     if priority is Priority.HIGH and not can(actor, Action.PRIORITY_HIGH, target):
         checks.add("priority", "above_maximum", _("High is above your maximum. Choose normal, or ask your team lead."))
     if priority is Priority.URGENT:

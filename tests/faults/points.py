@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from pathlib import Path
 
+from jobs.domain.moves import Effect
 from jobs.domain.operations import Operation
-from jobs.domain.transitions import Effect
 
 ROOT = Path(__file__).resolve().parents[2]
 APPS = ("accounts", "clusters", "jobs", "quotas", "platform/console")

@@ -20,7 +20,7 @@ from clusters.contract import (
 )
 from clusters.domain.reasons import Reason, ReasonCode
 from clusters.domain.states import GroupSnapshot
-from jobs.domain.transitions import AttemptView, JobView, Sight
+from jobs.domain.moves import AttemptView, JobView, Rest, Sight
 from jobs.domain.words import TERMINAL_STATES, Desired, JobState, Kind
 from tests.builders import DAY
 
@@ -66,6 +66,7 @@ facts = st.builds(
     WorkloadFacts,
     created_at=moments,
     active=st.booleans(),
+    priority=st.none() | st.sampled_from((100, 200, 300)),
     wanted_pods=st.integers(0, 4),
     cards=small,
     queued_at=maybe_moments,
@@ -112,6 +113,12 @@ attempts = st.builds(
     ran_seconds=st.integers(0, 7_200),
 )
 reasons = st.builds(Reason, code=st.sampled_from(ReasonCode))
+rests = st.builds(
+    Rest,
+    until=st.integers(-600, 7_800).map(lambda seconds: DAY + timedelta(days=1, seconds=seconds)),
+    beneficiary=st.just("") | words,
+    beneficiary_waits=st.booleans(),
+)
 _any_views = st.builds(
     JobView,
     desired=st.sampled_from(Desired),
@@ -124,6 +131,9 @@ _any_views = st.builds(
     retry_limit=st.integers(0, 3),
     max_run=st.none() | st.integers(60, 7_200).map(lambda seconds: timedelta(seconds=seconds)),
     can_hold=st.booleans(),
+    rest=st.none() | rests,
+    priority=st.none() | st.sampled_from((100, 200, 300)),
+    can_prioritise=st.booleans(),
 )
 views = _any_views.map(lambda view: replace(view, attempt=replace(view.attempt, ended=view.state in TERMINAL_STATES)))
 """Jobs as the write-back leaves them: the newest attempt has ended exactly when the state is terminal."""

@@ -13,12 +13,13 @@ from clusters.contract import Outcome, WorkloadFacts
 from clusters.domain.states import RULES, GroupSnapshot, ObservedState, derive
 from clusters.facts_codec import facts_from_json, facts_to_json
 from clusters.observed import held_cards
+from jobs.domain.moves import Effect, JobView, Move, Rest, Sight
 from jobs.domain.operations import Operation, Situation, cell
-from jobs.domain.transitions import Effect, JobView, Move, Sight, next_move
+from jobs.domain.transitions import next_move
 from jobs.domain.words import TERMINAL_STATES, Desired, JobState
 from jobs.reasons import reason_text
-from tests.builders import DAY
-from tests.properties.strategies import facts, groups, sights, views
+from tests.builders import DAY, job_view, sees
+from tests.properties.strategies import facts, groups, rests, sights, views
 
 after_everything = st.integers(0, 7_200).map(lambda seconds: DAY + timedelta(days=1, seconds=seconds))
 
@@ -75,7 +76,8 @@ def test_every_combination_of_intent_and_sight_has_a_next_move(
     if move.effects or move.stop_cause:
         assert move.due_in is not None  # a call that was lost, or a step that died, is made good
     if move.next_attempt:
-        assert move.state is JobState.RETRYING and move.ending is not None
+        wanted = JobState.QUEUED if job.desired is Desired.REQUEUE else JobState.RETRYING
+        assert move.state is wanted and move.ending is not None
     assert not (move.held and move.state in TERMINAL_STATES)
     assert move.state is JobState.RUNNING or not move.degraded
     if job.state not in TERMINAL_STATES:
@@ -101,10 +103,54 @@ def test_nothing_is_started_against_the_wish_of_people(
     if job.desired is Desired.CANCEL:
         assert not move.next_attempt
         assert set(move.effects) <= {Effect.STOP}
-    if job.held:
+    if job.desired is Desired.REQUEUE:
+        assert set(move.effects) <= {Effect.STOP}
+    gives_way = job.rest is not None and not job.rest.is_over(now)
+    if job.held or gives_way:
         assert not {Effect.SUBMIT, Effect.RELEASE} & set(move.effects)
     elif move.state not in TERMINAL_STATES:
-        assert not move.held and Effect.HOLD not in move.effects
+        assert Effect.HOLD not in move.effects
+    if not job.held:
+        assert not move.held
+
+
+@given(views, sights, groups, after_everything)
+def test_whoever_gives_way_is_looked_at_until_it_is_over_and_told_so_then(
+    job: JobView, sight: Sight, group: GroupSnapshot, now: datetime
+) -> None:
+    move = next_move(job, sight, group, now)
+    if job.rest is None:
+        assert not move.rest_over
+    elif job.rest.is_over(now) or move.state in TERMINAL_STATES:
+        assert move.rest_over
+    else:
+        assert not move.rest_over
+        assert move.due_in is not None and move.due_in <= job.rest.until - now
+
+
+@given(facts, groups, rests, after_everything)
+def test_whoever_gave_way_is_let_back_into_the_queue_at_last(
+    found: WorkloadFacts, group: GroupSnapshot, rest: Rest, now: datetime
+) -> None:
+    """Whatever happens to the beneficiary: from the end of the rest on, only its release is asked for."""
+    held = replace(found, active=False, outcome=None, evicted_at=None, failure=None, pods=())
+    job = job_view(JobState.QUEUED, rest=rest, reason=rest.reason)
+    later = max(now, rest.until)
+    over = next_move(job, sees(held), group, later)
+    assert (over.effects, over.rest_over, over.held) == ((Effect.RELEASE,), True, False)
+    again = next_move(replace(job, rest=None), sees(held), group, later)
+    assert again.effects == (Effect.RELEASE,), "also when the step that ended the rest died after it was recorded"
+
+
+@given(views, sights, groups, after_everything)
+def test_only_a_priority_that_differs_is_set_and_only_where_an_object_can_take_it(
+    job: JobView, sight: Sight, group: GroupSnapshot, now: datetime
+) -> None:
+    move = next_move(job, sight, group, now)
+    seen = sight.facts.priority if sight.facts is not None and not sight.gone else None
+    if Effect.PRIORITY in move.effects:
+        assert job.can_prioritise and None not in (seen, job.priority) and seen != job.priority
+        assert sight.facts is not None and sight.facts.outcome is None and not sight.facts.being_deleted
 
 
 @given(views, sights, groups, after_everything)
@@ -130,12 +176,14 @@ def applied(job: JobView, move: Move, now: datetime) -> JobView:
         stop_cause=job.attempt.stop_cause or move.stop_cause or "",
         ended=job.attempt.ended or move.ending is not None,
     )
-    return replace(job, state=move.state, reason=move.reason, is_stopping=move.stopping, attempt=attempt)
+    rest = None if move.rest_over else job.rest
+    return replace(job, state=move.state, reason=move.reason, is_stopping=move.stopping, attempt=attempt, rest=rest)
 
 
-@given(st.sampled_from(Operation), st.sampled_from(JobState), st.booleans(), st.booleans())
-def test_every_operation_has_an_answer_in_every_situation(
-    operation: Operation, state: JobState, held: bool, cancelling: bool
-) -> None:
-    found = cell(operation, Situation(state, held, cancelling))
+situations = st.builds(Situation, st.sampled_from(JobState), *(st.booleans() for _ in range(4)))
+
+
+@given(st.sampled_from(Operation), situations)
+def test_every_operation_has_an_answer_in_every_situation(operation: Operation, situation: Situation) -> None:
+    found = cell(operation, situation)
     assert (found.effect is None) != (found.refusal is None)

@@ -16,10 +16,10 @@ from clusters.domain.reasons import FactValue, Reason, ReasonCode
 from common.names import object_name, slug
 from console.demo.repertoire import planned_run_ms
 from console.demo.situation import JobSight, Request
+from jobs.domain.moves import AttemptView, JobView, Move
 from jobs.domain.operations import Effect, Operation, Situation, cell
 from jobs.domain.runs import RunView, advance_runs, close_unseen
 from jobs.domain.shape import Shape
-from jobs.domain.transitions import AttemptView, JobView, Move
 from jobs.domain.words import TERMINAL_STATES, AttemptEnd, Desired, JobState, priority_value
 
 STOP_GRACE = timedelta(seconds=120)

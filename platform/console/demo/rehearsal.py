@@ -38,9 +38,10 @@ from console.demo.situation import (
     Situation,
     SubmitJob,
 )
+from jobs.domain.moves import Effect, Move, Sight
 from jobs.domain.operations import Operation
 from jobs.domain.shape import shape_of
-from jobs.domain.transitions import Effect, Move, Sight, next_move
+from jobs.domain.transitions import next_move
 from jobs.domain.words import TERMINAL_STATES, JobState
 
 STEPS_MAX = 4

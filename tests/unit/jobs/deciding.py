@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from clusters.domain.states import EMPTY_GROUP
-from jobs.domain.transitions import JobView, Move, Sight, next_move
+from jobs.domain.moves import JobView, Move, Sight
+from jobs.domain.transitions import next_move
 from tests.builders import NOTHING, at
 
 NOW = at(10, 40)

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from django.utils.translation import override
 
 from clusters.domain.reasons import ReasonCode
@@ -38,6 +39,7 @@ FULL: dict[str, Any] = {
     "node": "h100-nvlink-03",
     "raw": "0/4 nodes are available",
     "by_person": "Chen Jing",
+    "until": "2026-03-12T10:15:00+00:00",
 }
 FACTS = [
     pytest.param({}, id="nothing is known"),
@@ -136,6 +138,41 @@ def test_a_preemption_names_the_other_job_only_where_the_reader_may_know_it() ->
 def test_every_act_of_a_person_has_a_sentence_in_the_timeline(operation: Operation) -> None:
     code = f"asked_{operation.value}"
     assert event_text(code, {}) not in {"", code}
+
+
+@pytest.mark.parametrize(
+    ("facts", "text"),
+    [
+        (
+            {"by_person": "Chen Jing", "by_name": "llm 7b", "until": "2026-03-12T10:15:00+00:00"},
+            "Preempted by Chen Jing. It gives way to llm 7b and is in the queue again by 18:15, in its old place.",
+        ),
+        (
+            {"by": FULL["by"], "until": "2026-03-12T02:00:00+08:00"},
+            "Preempted by a team lead or a platform admin. It gives way and is in the queue again by 02:00, in its old"
+            " place.",
+        ),
+    ],
+)
+def test_a_preemption_says_by_whom_for_whom_and_until_when_on_the_readers_clock(
+    facts: dict[str, Any], text: str
+) -> None:
+    with timezone.override("Asia/Shanghai"), override("en"):
+        assert reason_text("preempted_by_person", facts) == text
+
+
+@pytest.mark.parametrize("until", [None, "soon", "2026-03-12T10:15:00", 7])
+def test_a_time_that_cannot_be_read_is_a_question_mark(until: Any) -> None:
+    assert "by ?," in reason_text("preempted_by_person", {"until": until})
+
+
+def test_a_change_of_priority_is_told_with_its_reason() -> None:
+    facts = {"from": "normal", "to": "urgent", "reason": "paper deadline"}
+    with override("en"):
+        told = event_text("asked_priority", facts)
+        assert told == "Asked to change the priority from normal to urgent. Reason: paper deadline"
+        assert event_text("asked_priority", {"from": "low", "to": "normal"}).endswith("from low to normal.")
+        assert "?" in event_text("asked_priority", {"from": "low", "to": "of tomorrow"})
 
 
 def test_what_was_seen_is_told_in_the_timeline_as_the_reason() -> None:

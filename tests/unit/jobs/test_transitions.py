@@ -9,7 +9,8 @@ import pytest
 
 from clusters.contract import FailureCode, PodPhase, WaitCode, WorkloadFacts
 from clusters.domain.reasons import Reason, ReasonCode
-from jobs.domain.transitions import RESUBMIT_AFTER, Effect, Sight
+from jobs.domain.moves import Effect, Sight
+from jobs.domain.transitions import RESUBMIT_AFTER
 from jobs.domain.words import AttemptEnd, Desired, JobState
 from tests.builders import (
     admitted,

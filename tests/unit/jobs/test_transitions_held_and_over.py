@@ -9,7 +9,8 @@ import pytest
 
 from clusters.contract import EvictionCause, FailureCode, Outcome, PodPhase, WaitCode, WorkloadFacts
 from clusters.domain.reasons import Reason, ReasonCode
-from jobs.domain.transitions import IMAGE_LIMITS, KEEP_OBJECT, Effect, JobView
+from jobs.domain.moves import Effect, JobView
+from jobs.domain.transitions import IMAGE_LIMITS, KEEP_OBJECT
 from jobs.domain.words import JobState, Kind
 from tests.builders import (
     ADMITTED,
