@@ -1,21 +1,11 @@
-"""Why a workload waits, in numbers: the gate's newest word, never a guess.
-
-The rule for quota: *above nominal* means that the team's own quota is not used up, or could never hold the
-workload, so that it would have to borrow; *quota* means that the team's own quota is in use.
-"""
+"""Why a workload waits, in numbers: the gate's newest word, never a guess."""
 
 from __future__ import annotations
 
 from clusters.contract import Wait, WaitCode
+from clusters.domain.shortage import shortage_code
 from clusters.simulation.quota import Ledger
 from clusters.simulation.world import Hold, Note, Queue, Spec, Workload, World
-
-
-def shortage_code(asked: int, nominal: int, used: int) -> WaitCode:
-    """The code of a workload for which the cohort has not enough unused cards."""
-    if asked > nominal or used < nominal < used + asked:
-        return WaitCode.ABOVE_NOMINAL
-    return WaitCode.QUOTA
 
 
 def note(ledger: Ledger, queue: Queue, spec: Spec, code: WaitCode | None = None) -> Note:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from clusters.contract import Wait, WaitCode
+from clusters.domain.shortage import shortage_code
 from clusters.simulation.commands import HoldQueue
-from clusters.simulation.explain import shortage_code
 from clusters.simulation.world import Hold
 from tests.unit.clusters.simulation.lab import HIGH, LOW, Lab
 
