@@ -6,7 +6,7 @@ PY := $(VENV)/bin/python
 DEMO ?= $(or $(SLUICE_DEMO),1)
 JOBS ?= 2
 PYTEST := $(PY) -m pytest
-SLOW_TIERS := system browser
+SLOW_TIERS := system browser controlplane
 
 export PYTHON
 
@@ -15,11 +15,13 @@ ifneq ($(shell test -x $(PY) && echo yes),yes)
 $(shell rm -f $(VENV)/.installed-run $(VENV)/.installed-dev)
 endif
 
-.PHONY: help run test lint format lock
+.PHONY: help run test test-cluster cluster lint format lock
 
 help:
 	@echo "make run     start the console: PORT=8000, SLUICE_STATE_DIR=folder, DEMO=0 for an empty one"
 	@echo "make test    run all tests"
+	@echo "make cluster start a real control plane with fake nodes to connect the console to: STATE=folder"
+	@echo "make test-cluster  run the tests on a real control plane alone: SLUICE_TEST_KUEUE=0.17 for the older Kueue"
 	@echo "make lint    style, types and import rules"
 	@echo "make format  format the Python code"
 	@echo "make lock    write the lock files from requirements.in and requirements-dev.in (UPGRADE=1: newest versions)"
@@ -45,6 +47,13 @@ test: $(VENV)/.installed-dev
 		$(PYTEST) tests/$$tier || failed="$$failed $$tier"; \
 	done; \
 	if [ -n "$$failed" ]; then echo "Failed tiers:$$failed" >&2; exit 1; fi
+
+# The programs of the control plane are built once, which takes 25 to 40 minutes and Go, and kept outside the checkout.
+test-cluster: $(VENV)/.installed-dev
+	$(PYTEST) tests/controlplane
+
+cluster: $(VENV)/.installed-dev
+	@exec env PYTHONPATH=.:platform $(PY) -m tests.controlplane.serve
 
 lint: $(VENV)/.installed-dev
 	$(VENV)/bin/ruff check .

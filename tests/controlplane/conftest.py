@@ -38,16 +38,16 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Build what is missing before the clock of the first test runs, and say so: it takes 25 to 40 minutes once."""
     if session.config.option.collectonly:
         return
-    planned = [item for item in session.items if "plane" in getattr(item, "fixturenames", ())]
-    missing = [name for name in programs.needed(KUEUE_PROGRAMS[kueue_version()]) if not programs.is_built(name)]
-    if not planned or not missing:
+    planned = [item for item in session.items if "shared_plane" in getattr(item, "fixturenames", ())]
+    if not planned:
         return
-    if programs.find_go() is None:
+    if programs.find_go() is None:  # the sources are asked for also when everything is built
         if os.environ.get(REQUIRE_VARIABLE) == "1":
             raise pytest.UsageError(f"The control plane cannot be built: {programs.NO_GO}")
         for item in planned:
             item.add_marker(pytest.mark.skip(reason=programs.NO_GO))
         return
+    missing = [name for name in programs.needed(KUEUE_PROGRAMS[kueue_version()]) if not programs.is_built(name)]
     say = Speaker(session.config)
     for number, name in enumerate(missing, start=1):
         say(f"Building {name} ({number} of {len(missing)}; all together 25 to 40 minutes, once)")

