@@ -15,7 +15,7 @@ class ClusterSettings(msgspec.Struct, omit_defaults=True):
     """`Cluster.settings`. Keys of other writers are left alone."""
 
     topology: bool = True  # topology-aware admission where the gate offers it (decision 14)
-    topology_levels: list[str] = [names.HOSTNAME]
+    topology_levels: tuple[str, ...] = (names.HOSTNAME,)
     volcano: bool = True  # False: pods are started by the default scheduler (decision 15)
     git_image: str = ""
     ceiling_seconds: int | None = None  # the longest run that the policy allows anybody
@@ -44,7 +44,7 @@ def shape_of(cluster: Cluster) -> ClusterShape:
         installation=names.installation_of(cluster.public_id),
         groups=groups,
         topology_aware=settings.topology,
-        topology_levels=tuple(settings.topology_levels),
+        topology_levels=settings.topology_levels,
         has_volcano=settings.volcano,
         git_image=settings.git_image,
         ceiling=timedelta(seconds=settings.ceiling_seconds) if settings.ceiling_seconds else None,
