@@ -40,6 +40,8 @@ class Team(models.Model):
     space = models.CharField(max_length=63, unique=True)  # decision 17
     created_at = models.DateTimeField(auto_now_add=True)
     archived_at = models.DateTimeField(null=True, blank=True)
+    image_prefixes = models.JSONField(default=list, blank=True)  # repositories its jobs may use; empty = any
+    runs_as_root = models.BooleanField(default=True)  # False: programs that would be root are not started
     members = models.ManyToManyField(User, through="Membership", related_name="teams")
 
     class Meta:

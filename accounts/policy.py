@@ -47,6 +47,10 @@ class Action(StrEnum):
     NODE_VIEW = "node.view"
     PEOPLE_MANAGE = "people.manage"
     SHARES_MANAGE = "shares.manage"
+    CLUSTER_MANAGE = "cluster.manage"
+    SUPPLIES_VIEW = "supplies.view"
+    SUPPLIES_MANAGE = "supplies.manage"
+    SECRETS_MANAGE = "secrets.manage"
     AUDIT_VIEW = "audit.view"
     TOKEN_MANAGE = "token.manage"
     PROFILE_EDIT = "profile.edit"
@@ -84,6 +88,10 @@ TABLE: dict[Action, dict[PolicyRole, Scope]] = {
     Action.NODE_VIEW: {_E: _N, _L: _N, _A: _X},
     Action.PEOPLE_MANAGE: {_E: _N, _L: _N, _A: _X},
     Action.SHARES_MANAGE: {_E: _N, _L: _N, _A: _X},
+    Action.CLUSTER_MANAGE: {_E: _N, _L: _N, _A: _X},
+    Action.SUPPLIES_VIEW: {_E: _T, _L: _T, _A: _X},  # names of data sets and secrets, never a value
+    Action.SUPPLIES_MANAGE: {_E: _N, _L: _N, _A: _X},
+    Action.SECRETS_MANAGE: {_E: _N, _L: _T, _A: _X},
     Action.AUDIT_VIEW: {_E: _O, _L: _T, _A: _X},
     Action.TOKEN_MANAGE: {_E: _O, _L: _O, _A: _O},
     Action.PROFILE_EDIT: {_E: _O, _L: _O, _A: _O},

@@ -9,7 +9,7 @@ Times are timezone-aware UTC datetimes. Cards are exact integers in the node gro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -540,3 +540,18 @@ class Watchable(Protocol):
 
         Ends when ``stop`` says so; raises BackendError when the cluster cannot be followed.
         """
+
+
+@runtime_checkable
+class SecretKeeper(Protocol):
+    """Keeps values for the jobs of a space where only they can read them. Without it a backend has no use for them."""
+
+    def put_secret(self, space: str, name: str, data: Mapping[str, bytes]) -> None:
+        """Store these values, in place of what there was under this name.
+
+        Raises Rejected("secret_refused") for names or values that the cluster does not take, Rejected("name_taken")
+        for one of somebody else, Retryable while the space is not there yet.
+        """
+
+    def drop_secret(self, space: str, name: str) -> None:
+        """Remove it. A missing one is success; one of somebody else is left alone."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from django.db import models
 
+from accounts.models import Team, User
 from clusters.contract import NodeHealth, SharingMode
 from common.ids import new_ulid
 from common.secrets import SealedTextField
@@ -17,7 +18,7 @@ class Cluster(models.Model):
     """One connected cluster. ``sync_error`` is empty while reads succeed.
 
     ``credentials`` is sealed (`common.secrets`) and never leaves the server; ``fingerprint`` tells people which they
-    are, and ``settings["accounts"]`` as whom they act. Until ``rest_until`` nothing is asked of a cluster that did
+    are, and ``settings["connection"]`` as whom they act. Until ``rest_until`` nothing is asked of a cluster that did
     not answer.
     """
 
@@ -127,6 +128,119 @@ class ObservedWorkload(models.Model):
 
     def __str__(self) -> str:
         return f"{self.job_ulid}/{self.attempt_no}"
+
+
+class TeamStorage(models.Model):
+    """The shared volume of a team on a cluster, and where the console itself can reach it."""
+
+    policy_team = "team"
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="storages")
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="storages")
+    volume = models.CharField(max_length=253)  # as the cluster calls it, in the team's space
+    console_folder = models.CharField(max_length=500, blank=True)  # below SLUICE_STORAGE_ROOT; '' = out of reach
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["cluster", "team"], name="one_storage_per_cluster_and_team")]
+
+    def __str__(self) -> str:
+        return self.volume
+
+
+class Dataset(models.Model):
+    """A folder that a team's jobs may read, by its name. One that was removed still serves jobs that named it."""
+
+    policy_team = "team"
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="datasets")
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="datasets")
+    name = models.SlugField(max_length=40)
+    volume = models.CharField(max_length=253)
+    folder = models.CharField(max_length=500, blank=True)  # inside the volume; '' = all of it
+    added_at = models.DateTimeField(auto_now_add=True)
+    removed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["cluster", "team", "name"],
+                condition=models.Q(removed_at=None),
+                name="one_dataset_per_cluster_team_and_name",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class SecretKind(models.TextChoices):
+    VARIABLES = "env"
+    REGISTRY = "pull"
+
+
+class TeamSecret(models.Model):
+    """Values that a team's jobs are given and nobody reads again. The cluster has it when ``stored`` is ``revision``.
+
+    A dropped one stays until it is gone from the cluster as well.
+    """
+
+    policy_team = "team"
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="secrets")
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="secrets")
+    kind = models.CharField(max_length=8, choices=SecretKind.choices)
+    name = models.SlugField(max_length=40)
+    names = models.JSONField(default=list)  # of the variables, or the registry's
+    values = SealedTextField(blank=True)
+    changed_at = models.DateTimeField()
+    changed_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    is_dropped = models.BooleanField(default=False)
+    revision = models.PositiveIntegerField(default=1)
+    stored = models.PositiveIntegerField(default=0)
+    error = models.CharField(max_length=64, blank=True)  # code of the newest refusal
+
+    class Meta:
+        ordering = ["kind", "name"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["cluster", "team", "kind", "name"], name="one_secret_per_cluster_team_and_name"
+            )
+        ]
+        indexes = [
+            models.Index(
+                fields=["cluster"],
+                condition=models.Q(is_dropped=True) | ~models.Q(stored=models.F("revision")),
+                name="secrets_on_their_way",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.object_name
+
+    @property
+    def object_name(self) -> str:
+        """Its name on the cluster."""
+        return f"{self.kind}-{self.name}"
+
+
+class CodeArchive(models.Model):
+    """Uploaded code, unpacked into a folder of its own in the team's storage, from where jobs read it."""
+
+    policy_team = "team"
+    policy_owner = "owner"
+
+    public_id = models.CharField(max_length=26, unique=True, default=new_ulid, editable=False)
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="archives")
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="archives")
+    owner = models.ForeignKey(User, on_delete=models.PROTECT, related_name="archives")
+    name = models.CharField(max_length=200)  # of the file that was uploaded
+    files = models.PositiveIntegerField()
+    size_bytes = models.PositiveBigIntegerField()  # unpacked
+    uploaded_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class SandboxWorld(models.Model):
