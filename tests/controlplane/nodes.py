@@ -38,6 +38,9 @@ class NodeGroup:
             "kubernetes.io/hostname": name,
             "kubernetes.io/os": "linux",
             "kubernetes.io/arch": "amd64",
+            # Kubernetes adds these to the two above; without them a node would not stay as it was wanted.
+            "beta.kubernetes.io/os": "linux",
+            "beta.kubernetes.io/arch": "amd64",
             "nvidia.com/gpu.product": self.product,
             INTERCONNECT: self.interconnect,
             **self.labels,

@@ -292,9 +292,11 @@ class Plane:
         self.request("POST", f"/api/v1/namespaces/{namespace}/pods/{pod}/eviction", eviction)
 
     def write_log(self, namespace: str, pod: str, lines: list[str]) -> None:
-        """Add lines to a log that this pod has for itself; pods without one have three lines in common."""
+        """Add lines to a log that this pod has for itself. It begins with the three lines that all pods have."""
         file = self.folder / "pod-logs" / f"{namespace}_{pod}.log"
         is_new = not file.exists()
+        if is_new:
+            shutil.copy(parts.default_log(self.site), file)
         with file.open("a") as log:
             log.writelines(_log_lines(lines))
         if is_new:

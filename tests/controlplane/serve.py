@@ -30,7 +30,9 @@ Look at it:
   export KUBECONFIG={admin}
   {kubectl} get nodes
 
-Connect the console (docs/connect-a-cluster.md): sign in as an administrator, add a cluster, and upload
+Connect the console (docs/connect-a-cluster.md): start it with this machine's own address allowed,
+  SLUICE_CLUSTER_ADDRESSES=127.0.0.0/8 make run
+sign in as an administrator, add a cluster, and upload
 {accounts}
 
 Pods are played by kwok, not executed: one runs until it is told to end.

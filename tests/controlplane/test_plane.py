@@ -158,10 +158,11 @@ def test_an_evicted_pod_fails_before_it_goes_and_takes_its_gang_along(queue: Pla
 def test_the_log_of_a_pod_is_read_through_the_api_server(queue: Plane) -> None:
     submit(queue, "bert")
     first, second = wait_running(queue, "bert")
-    assert queue.request("GET", f"{PODS}/{first}/log") == "first line\nsecond line\nlast line\n"
+    common = "first line\nsecond line\nlast line\n"
+    assert queue.request("GET", f"{PODS}/{first}/log") == common
     queue.write_log(SPACE, second, ["epoch 1"])
     queue.write_log(SPACE, second, ["epoch 2"])
-    own = "epoch 1\nepoch 2\n"
+    own = f"{common}epoch 1\nepoch 2\n"
     queue.wait_for(lambda: queue.request("GET", f"{PODS}/{second}/log?container=main") == own, "its own log is read")
 
 
