@@ -39,8 +39,9 @@ class Wish:
         """What the wish means for this job. Raises InvalidInput where it does not go with the job."""
         if self.operation is Operation.PRIORITY:
             return self._priority(actor, job)
-        if self.beneficiary is not None:
-            self._check_beneficiary(self.beneficiary, job)
+        if self.beneficiary is not None and self.beneficiary.group_id != job.group_id:
+            sentence = _("That job waits for cards of another node group and would gain nothing. Name another one.")
+            raise InvalidInput([FieldProblem("beneficiary", "other_group", sentence)])
         return Particulars(beneficiary=self.beneficiary, rests_until=self.rests_until)
 
     def _priority(self, actor: Actor, job: Job) -> Particulars:
@@ -52,16 +53,6 @@ class Wish:
         if checks.problems:
             raise InvalidInput(checks.problems)
         return Particulars(priority=priority, priority_reason=reason)
-
-    def _check_beneficiary(self, beneficiary: Job, job: Job) -> None:
-        if beneficiary.pk == job.pk:
-            raise _problem("beneficiary", "itself", _("A job cannot give way to itself. Name another one."))
-        if beneficiary.group_id != job.group_id:
-            raise _problem(
-                "beneficiary",
-                "other_group",
-                _("That job waits for cards of another node group and would gain nothing. Name another one."),
-            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +123,3 @@ def _until(checks: Checks, now: datetime) -> datetime | None:
         checks.add("until", "out_of_range", _("A job gives way for at most 15 minutes from now."))
         return None
     return until
-
-
-def _problem(attr: str, code: str, message: Any) -> InvalidInput:
-    return InvalidInput([FieldProblem(attr, code, message)])

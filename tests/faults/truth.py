@@ -115,7 +115,7 @@ def true_figures() -> dict[tuple[str, str], Figures]:
         """SELECT j.public_id, j.attempt_no, q.slug, g.slug, j.cards FROM jobs_job j
              JOIN quotas_localqueue l ON l.id = j.local_queue_id JOIN quotas_teamqueue q ON q.id = l.queue_id
              JOIN clusters_nodegroup g ON g.id = j.group_id
-            WHERE NOT j.held AND j.state NOT IN ('succeeded', 'failed', 'cancelled')"""
+            WHERE NOT j.held AND j.rests_until IS NULL AND j.state NOT IN ('succeeded', 'failed', 'cancelled')"""
     )
     for ulid, attempt, queue, group, cards in live:
         if (ulid, attempt) not in holders:

@@ -1,4 +1,4 @@
-"""Every cell of the table of operations, state × held × cancelling × role, with real rows (decision 5)."""
+"""Every cell of the table of operations, situation × role, with real rows (decision 5)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from jobs.services.operations import job_operate
 from jobs.services.submit import job_submit
 from quotas.models import Demand
 from tests.cast import Cast
-from tests.services.jobs.situations import OWNER, job_in
+from tests.services.jobs.situations import LEAD, OWNER, job_in, particulars
 from tests.services.support import refused, row_counts
 from tests.stage import Stage
 
-MAY = (OWNER, "lead-vision", "admin")
-MAY_NOT = ("eng-vision-2",)
+EVERYBODY = (OWNER, "eng-vision-2", LEAD, "admin")
 LIVE = ("queued", "creating", "running", "retrying")
 
 NOTHING = "nothing changes"
@@ -28,7 +27,7 @@ NOTHING = "nothing changes"
 
 def expected(operation: Operation, situation: Situation) -> str | None:
     """The refusal's code, NOTHING where it was asked before, None where the wish is recorded. From decision 5."""
-    live = situation.state.value in LIVE
+    state, live = situation.state.value, situation.state.value in LIVE
     match operation:
         case Operation.RESTART:
             return "still_active" if live else None
@@ -38,23 +37,42 @@ def expected(operation: Operation, situation: Situation) -> str | None:
             return NOTHING if situation.cancelling else None
         case _ if situation.cancelling:
             return "being_cancelled"
+        case Operation.PRIORITY:
+            return None
+        case _ if situation.requeuing:
+            return NOTHING if operation is Operation.REQUEUE else "being_requeued"
         case Operation.HOLD:
             return NOTHING if situation.held else None
         case Operation.RESUME:
-            return None if situation.held else "not_held"
+            return None if situation.held or situation.resting else "not_held"
+        case Operation.PREEMPT if not (situation.held or situation.resting):
+            return None if state in {"creating", "running"} else "holds_no_cards"
+        case Operation.PREEMPT:
+            return "gives_way" if situation.resting else "is_held"
+        case Operation.REQUEUE:
+            return "is_held" if situation.held else "gives_way" if situation.resting else None
+
+
+def may(username: str, operation: Operation, situation: Situation) -> bool:
+    """Owner, lead and admin; but only those who may preempt a job may also end its giving way before the time."""
+    ends_a_rest = operation is Operation.RESUME and situation.resting and not situation.held
+    if operation is Operation.PREEMPT or ends_a_rest:
+        return username in {LEAD, "admin"}
+    return username in {OWNER, LEAD, "admin"}
 
 
 def _label(situation: Situation) -> str:
-    words = [situation.state.value, "held" if situation.held else "", "cancelling" if situation.cancelling else ""]
-    return " ".join(filter(None, words))
+    flags = ("held", "resting", "requeuing", "cancelling")
+    return " ".join([situation.state.value, *(flag for flag in flags if getattr(situation, flag))])
 
 
 def test_the_situations_are_all_there_are() -> None:
-    found = {(s.state, s.held, s.cancelling) for s in situations()}
-    live = [JobState(state) for state in LIVE]
-    wanted = {(state, False, False) for state in JobState}
-    wanted |= {(state, True, False) for state in live} | {(state, False, True) for state in live}
-    assert found == wanted
+    wanted = {Situation(state) for state in JobState}
+    for state in map(JobState, LIVE):
+        wanted |= {Situation(state, held=True), Situation(state, cancelling=True), Situation(state, requeuing=True)}
+        wanted |= {Situation(state, resting=True), Situation(state, held=True, resting=True)}
+    found = list(situations())
+    assert set(found) == wanted and len(found) == len(wanted)
 
 
 @pytest.mark.parametrize("situation", list(situations()), ids=_label)
@@ -62,18 +80,25 @@ def test_every_cell_for_every_role(cast: Cast, situation: Situation) -> None:
     with Stage(cast) as stage:
         job = job_in(stage, situation)
         for operation in Operation:
-            for username in MAY:
-                with transaction.atomic():
-                    _check_allowed(cast, job, operation, situation, username)
-                    transaction.set_rollback(True)
-            for username in MAY_NOT:
-                error = refused(
-                    lambda operation=operation, username=username: job_operate(
-                        actor=cast.actor(username), job=job, operation=operation
-                    ),
-                    NotAllowed,
-                )
-                assert error.status == 403
+            for username in EVERYBODY:
+                if may(username, operation, situation):
+                    with transaction.atomic():
+                        _check_allowed(cast, job, operation, situation, username)
+                        transaction.set_rollback(True)
+                else:
+                    _check_forbidden(cast, job, operation, username)
+
+
+def _operate(cast: Cast, username: str, job: Job, operation: Operation) -> Job:
+    actor = cast.actor(username)
+    return job_operate(actor=actor, job=job, operation=operation, data=particulars(operation))
+
+
+def _check_forbidden(cast: Cast, job: Job, operation: Operation, username: str) -> None:
+    error = refused(lambda: _operate(cast, username, job, operation), NotAllowed)
+    assert error.status == 403
+    shown = {p.operation: p for p in possible_operations(viewer=cast.actor(username), job=job)}[operation]
+    assert not shown.allowed and shown.why_not
 
 
 def _check_allowed(cast: Cast, job: Job, operation: Operation, situation: Situation, username: str) -> None:
@@ -82,16 +107,16 @@ def _check_allowed(cast: Cast, job: Job, operation: Operation, situation: Situat
     possible = {p.operation: p for p in possible_operations(viewer=actor, job=job)}[operation]
     before = row_counts()
     if answer is None:
-        after = job_operate(actor=actor, job=job, operation=operation)
+        after = _operate(cast, username, job, operation)
         assert possible.allowed and not possible.why_not
         _check_recorded(cast, job, after, operation, username, before)
         _check_asking_twice(cast, after, operation, username)
     elif answer is NOTHING:
         assert possible.allowed
-        after = job_operate(actor=actor, job=job, operation=operation)
+        after = _operate(cast, username, job, operation)
         assert (after.generation, row_counts()) == (job.generation, before)
     else:
-        error = refused(lambda: job_operate(actor=actor, job=job, operation=operation), DomainError)
+        error = refused(lambda: _operate(cast, username, job, operation), DomainError)
         assert (error.status, error.code) == (409, answer)
         assert not possible.allowed and possible.why_not == str(error.message)
 
@@ -111,12 +136,14 @@ def _check_recorded(
     assert (event.code, event.actor) == (f"asked_{operation.value}", cast.users[username])
     stored = Job.objects.select_related("sync", "acted_by").get(pk=job.pk)
     assert stored.generation == job.generation + 1 == after.generation
-    assert stored.acted_by == cast.users[username]
+    still_gives_way = operation is Operation.RESUME and job.held and job.rests_until is not None
+    assert stored.acted_by == (None if still_gives_way else cast.users[username])
     assert stored.sync.due_at is not None
-    assert stored.held == (operation is Operation.HOLD or (job.held and operation is Operation.CANCEL))
-    assert stored.desired == ("cancel" if operation is Operation.CANCEL else "run")
+    assert (stored.held, stored.desired) == (_held_after(job, operation), _desired_after(job, operation))
+    assert stored.priority == ("low" if operation is Operation.PRIORITY else job.priority)
+    assert (stored.rests_until is not None) == _rests_after(job, operation)
     demand = Demand.objects.get(job_ulid=job.public_id)
-    assert (demand.held, demand.attempt_no) == (stored.held, stored.attempt_no)
+    assert (demand.held, demand.attempt_no) == (stored.held or _rests_after(job, operation), stored.attempt_no)
     assert stored.attempt_no == job.attempt_no + restarted
     assert Attempt.objects.filter(job=job).count() == stored.attempt_no
     if restarted:
@@ -126,14 +153,31 @@ def _check_recorded(
         assert (stored.state, stored.reason_code) == (job.state, job.reason_code)
 
 
+def _held_after(job: Job, operation: Operation) -> bool:
+    return operation is Operation.HOLD or (job.held and operation not in (Operation.RESUME, Operation.RESTART))
+
+
+def _desired_after(job: Job, operation: Operation) -> str:
+    wishes = {Operation.CANCEL: "cancel", Operation.REQUEUE: "requeue", Operation.RESTART: "run"}
+    return wishes.get(operation, job.desired)
+
+
+def _rests_after(job: Job, operation: Operation) -> bool:
+    ended_by = (Operation.CANCEL, Operation.RESTART, *(() if job.held else (Operation.RESUME,)))
+    return operation is Operation.PREEMPT or (job.rests_until is not None and operation not in ended_by)
+
+
 def _check_asking_twice(cast: Cast, job: Job, operation: Operation, username: str) -> None:
+    if operation is Operation.RESUME and job.rests_until is not None:
+        return  # the second time it is another question: whether the job shall give way no longer
     before = row_counts()
     try:
-        again = job_operate(actor=cast.actor(username), job=job, operation=operation)
+        again = _operate(cast, username, job, operation)
     except DomainError as error:
-        assert error.code == {Operation.RESTART: "still_active", Operation.RESUME: "not_held"}[operation]
+        codes = {Operation.RESTART: "still_active", Operation.RESUME: "not_held", Operation.PREEMPT: "gives_way"}
+        assert error.code == codes[operation]
     else:
-        assert operation in (Operation.CANCEL, Operation.HOLD)
+        assert operation in (Operation.CANCEL, Operation.HOLD, Operation.REQUEUE, Operation.PRIORITY)
         assert again.generation == job.generation
     assert row_counts() == before
 
