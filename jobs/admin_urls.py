@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from django.urls import path
 
-from jobs.pages import admin, admin_people, admin_quotas
+from jobs.pages import admin, admin_clusters, admin_people, admin_quotas
 
 app_name = "admin_console"
 urlpatterns = [
     path("nodes/", admin.nodes, name="nodes"),
+    path("clusters/", admin_clusters.clusters, name="clusters"),
+    path("clusters/<slug:cluster>/credentials/", admin_clusters.credentials, name="cluster_credentials"),
+    path("clusters/<slug:cluster>/forget/", admin_clusters.forget, name="cluster_forget"),
     path("quotas/", admin_quotas.quotas, name="quotas"),
     path("quotas/equal/", admin_people.equal_shares, name="equal_shares"),
     path("jobs/", admin.job_list, name="jobs"),

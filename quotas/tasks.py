@@ -11,6 +11,7 @@ from clusters.contract import BackendError
 from clusters.models import Cluster
 from clusters.services import cluster_failed, is_silence, resting_clusters
 from common.hints import send
+from quotas.cluster_services import shares_complete
 from quotas.services import quotas_apply
 
 logger = logging.getLogger(__name__)
@@ -34,6 +35,7 @@ def quotas_apply_cluster_task(cluster_id: int) -> None:
     cluster = Cluster.objects.filter(pk=cluster_id).first()
     if cluster is None:
         return
+    shares_complete(cluster)
     try:
         report = quotas_apply(cluster)
     except BackendError as error:

@@ -119,6 +119,7 @@ def _items(request: HttpRequest, console: str, team: Team | None) -> list[Item]:
             item(_("Nodes"), reverse("admin_console:nodes"), "server-2"),
             item(_("Queues and quotas"), reverse("admin_console:quotas"), "percentage"),
             item(_("All jobs"), reverse("admin_console:jobs"), "list-details"),
+            item(_("Clusters"), reverse("admin_console:clusters"), "stack-2", exact=False),
             item(_("Teams and people"), reverse("admin_console:setup"), "users"),
             item(_("Audit"), reverse("admin_console:audit"), "clipboard-text"),
             item(_("Tokens"), reverse("accounts:tokens"), "key"),

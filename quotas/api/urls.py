@@ -1,12 +1,15 @@
-"""`/api/v1/quotas`, `/api/v1/clusters/<slug>/groups/<slug>/shares`"""
+"""`/api/v1/quotas`, `/api/v1/clusters…`"""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from quotas.api import views
+from quotas.api import clusters, views
 
 urlpatterns = [
     path("quotas", views.QuotasView.as_view(), name="quotas"),
+    path("clusters", clusters.ClustersView.as_view(), name="clusters"),
+    path("clusters/<slug:cluster>", clusters.ClusterDetailView.as_view(), name="cluster"),
+    path("clusters/<slug:cluster>/credentials", clusters.CredentialsView.as_view(), name="cluster-credentials"),
     path("clusters/<slug:cluster>/groups/<slug:group>/shares", views.SharesView.as_view(), name="shares"),
 ]

@@ -13,6 +13,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from accounts.models import Membership
 from accounts.services import token_create
+from clusters.models import Cluster
 from common.ids import new_ulid
 from jobs.models import Attempt, Job
 from jobs.services.submit import job_submit
@@ -42,6 +43,7 @@ class Scene:
         self.job = job_submit(actor=owner, data=body).job
         token, _text = token_create(actor=owner, name="script")
         member = Membership.objects.get(user=cast.users["eng-vision-2"])
+        far = Cluster.objects.create(slug="far", name="Far", kind="kueue_volcano")  # connected, and silent for ever
         self.arguments: dict[str, dict[str, Any]] = {
             "accounts:token_revoke": {"public_id": token.public_id},
             "api:token": {"public_id": token.public_id},
@@ -49,6 +51,10 @@ class Scene:
             "team:overview": {"team": "vision"},
             "team:jobs": {"team": "vision"},
             "admin_console:member_remove": {"pk": member.pk},
+            "admin_console:cluster_credentials": {"cluster": far.slug},
+            "admin_console:cluster_forget": {"cluster": far.slug},
+            "api:cluster": {"cluster": far.slug},
+            "api:cluster-credentials": {"cluster": far.slug},
             "api:shares": {"cluster": cast.cluster.slug, "group": "h100"},
             "api:member": {"team": "vision", "username": "eng-vision-2"},
         }

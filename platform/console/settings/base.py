@@ -161,6 +161,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "JobState": [state.value for state in JobState],
         "JobKind": [kind.value for kind in Kind],
+        "ClusterKind": ["sandbox", "kubernetes"],
         "SubmitKind": [kind.value for kind in Kind if kind is not Kind.INFERENCE],
     },
 }

@@ -1,0 +1,80 @@
+"""The first look at a cluster: does it answer, as whom, and which parts does it have?"""
+
+from __future__ import annotations
+
+import ssl
+from contextlib import closing
+from dataclasses import dataclass
+
+import msgspec
+
+from clusters.backends.kueue_volcano.client import KubeClient
+from clusters.backends.kueue_volcano.credentials import Connection
+from clusters.backends.kueue_volcano.names import CLUSTER_QUEUES, POD_GROUPS
+from clusters.contract import Rejected, Unauthorized
+
+WHO_AM_I = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+USER_MAX = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an API server says to one account. ``user`` is '' where the server does not tell."""
+
+    user: str
+    version: str
+    has_gate: bool  # Kueue
+    has_gangs: bool  # Volcano
+
+
+class _Version(msgspec.Struct):
+    gitVersion: str = ""
+
+
+class _User(msgspec.Struct):
+    username: str = ""
+
+
+class _ReviewStatus(msgspec.Struct):
+    userInfo: _User = msgspec.field(default_factory=_User)
+
+
+class _Review(msgspec.Struct):
+    status: _ReviewStatus = msgspec.field(default_factory=_ReviewStatus)
+
+
+class _Group(msgspec.Struct):
+    name: str = ""
+
+
+class _Groups(msgspec.Struct):
+    groups: list[_Group] = []
+
+
+def first_look(connection: Connection) -> Answer:
+    """Ask an API server three questions that every account may ask. Raises the contract's errors."""
+    try:
+        client = KubeClient(connection)
+    except ssl.SSLError as error:  # a certificate or key that was readable and yet is good for no connection
+        raise Unauthorized("credentials_unusable", str(error)) from None
+    with closing(client):
+        try:
+            version = msgspec.json.decode(client.get("/version"), type=_Version)
+            groups = {group.name for group in msgspec.json.decode(client.get("/apis"), type=_Groups).groups}
+            user = _who_am_i(client)
+        except msgspec.MsgspecError as error:
+            raise Rejected("no_api_server", str(error)) from None
+    return Answer(
+        user=user[:USER_MAX],
+        version=version.gitVersion[:USER_MAX],
+        has_gate=CLUSTER_QUEUES.group in groups,
+        has_gangs=POD_GROUPS.group in groups,
+    )
+
+
+def _who_am_i(client: KubeClient) -> str:
+    try:
+        review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+        return msgspec.json.decode(client.create(WHO_AM_I, review), type=_Review).status.userInfo.username
+    except (Rejected, Unauthorized):  # before Kubernetes 1.28, or taken away from everybody
+        return ""
