@@ -55,6 +55,11 @@ class Unauthorized(BackendError):
 POD_ROOT = "/sluice"
 """Everything the platform mounts into a pod lies under this folder."""
 
+DEVICE_VARIABLES = frozenset(
+    {"NVIDIA_VISIBLE_DEVICES", "ASCEND_VISIBLE_DEVICES", "AMD_VISIBLE_DEVICES", "HABANA_VISIBLE_DEVICES"}
+)
+"""Container runtimes take these as orders and would hand out cards of others, so nobody but a cluster sets them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Mount:

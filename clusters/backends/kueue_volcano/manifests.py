@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from clusters.backends.kueue_volcano import names
 from clusters.backends.kueue_volcano.frameworks import TORCH_PORT, is_launched_by_rank_0
 from clusters.backends.kueue_volcano.pods_template import object_labels, pod_template
-from clusters.backends.kueue_volcano.shape import DEVICE_VARIABLES, ClusterShape, Manifest, check_spec
-from clusters.contract import Rejected, WorkloadSpec
+from clusters.backends.kueue_volcano.shape import ClusterShape, Manifest, check_spec
+from clusters.contract import DEVICE_VARIABLES, Rejected, WorkloadSpec
 
 SECRET_BYTES_MAX = 512 * 1024
 _SECRET_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")

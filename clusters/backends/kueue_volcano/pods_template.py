@@ -19,7 +19,6 @@ from clusters.backends.kueue_volcano.frameworks import (
     verbatim,
 )
 from clusters.backends.kueue_volcano.shape import (
-    DEVICE_VARIABLES,
     GIT_FOLDER,
     HOME,
     HOSTS_FOLDER,
@@ -28,7 +27,7 @@ from clusters.backends.kueue_volcano.shape import (
     Manifest,
     mounts_of,
 )
-from clusters.contract import Code, CodeKind, Mount, Rejected, WorkloadSpec
+from clusters.contract import DEVICE_VARIABLES, Code, CodeKind, Mount, Rejected, WorkloadSpec
 
 MAIN = "main"
 NOBODY = 65534

@@ -26,11 +26,6 @@ HOME = f"{POD_ROOT}/home"
 HOSTS_FOLDER = f"{POD_ROOT}/hosts"
 GIT_FOLDER = f"{POD_ROOT}/code"
 
-DEVICE_VARIABLES = frozenset(
-    {"NVIDIA_VISIBLE_DEVICES", "ASCEND_VISIBLE_DEVICES", "AMD_VISIBLE_DEVICES", "HABANA_VISIBLE_DEVICES"}
-)
-"""Container runtimes take these as orders and would hand out cards of others, so nobody but a cluster sets them."""
-
 
 @dataclass(frozen=True, slots=True)
 class GroupShape:
