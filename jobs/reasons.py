@@ -199,6 +199,17 @@ _SENTENCES: dict[str, Callable[[_Known], str]] = {
     ),
     C.STARTING: _plain(lambda: _("Admitted; its pods are being made.")),
     C.PLACING: _plain(lambda: _("Admitted; looking for nodes that hold all pods together.")),
+    C.RELEASED_NOT_PLACED: _plain(
+        lambda: _(
+            "It had its cards, but no nodes could take its pods for 15 minutes. It gave the cards back and queues again."
+        )
+    ),
+    C.HELD_NOT_PLACED: _plain(
+        lambda: _(
+            "Held: three times it had its cards and no nodes could take its pods. Resume it when enough cards are free "
+            "together, or ask for a smaller shape."
+        )
+    ),
     C.NOT_PLACED: _plain(
         lambda: _(
             "Admitted, but no set of nodes holds all %(pods)s pods together: %(per_pod)s cards each, %(free)s free."
@@ -272,7 +283,7 @@ def _asked_for_priority(facts: _Known) -> str:
 
 
 def _priority(word: object) -> str:
-    return str(PRIORITIES[Priority(word)]).lower() if word in set(Priority) else "?"
+    return str(PRIORITIES[Priority(str(word))]).lower() if word in set(Priority) else "?"
 
 
 _EVENTS: dict[str, Callable[[_Known], str]] = {

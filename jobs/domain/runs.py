@@ -149,6 +149,8 @@ def close_unseen(
     """Close the open run of an object that is gone at ``at``, or goes and has its last pods left. Its quota was free
     from ``freed_at`` on, where that was seen; otherwise the end is a bound.
     """
+    if pods_gone:
+        runs = [_released(run, at) for run in runs]
     if not runs or not runs[-1].open:
         return tuple(runs)
     last = runs[-1]
@@ -163,6 +165,13 @@ def close_unseen(
         times_are_bounds=last.times_are_bounds or not seen,
     )
     return (*runs[:-1], closed)
+
+
+def _released(run: RunView, at: datetime) -> RunView:
+    """Nobody saw its last pod go, and now it must be gone."""
+    if run.admitted_at is None or run.ended_at is None or run.released_at is not None:
+        return run
+    return replace(run, released_at=max(at, run.ended_at))
 
 
 def held_seconds(runs: Sequence[RunView], now: datetime) -> int:

@@ -71,7 +71,9 @@ def _jobs_are_kept(told: Acknowledged) -> Iterator[str]:
 
 
 def _objects_are_single_and_gone() -> Iterator[str]:
-    """I2 and I3: at most one object per attempt, ever; none without a job, none left."""
+    """I2 and I3: at most one object per attempt, ever, and one that counts per job; none without a job, none left."""
+    for name, beside in rows("SELECT name, beside FROM seen_birth WHERE beside IS NOT NULL"):
+        yield f"I2: object {name} was made while {beside} held or could get cards"
     for ulid, attempt, names in rows(
         "SELECT ulid, attempt_no, array_agg(name) FROM seen_birth GROUP BY 1, 2 HAVING count(*) > 1"
     ):
@@ -146,6 +148,7 @@ def _nothing_is_left_to_do() -> Iterator[str]:
         "a node holds cards": "clusters_node WHERE holders <> '[]'::jsonb",
         "a log is not read": "jobs_attempt WHERE NOT log_complete",
         "a job shows a flag": "jobs_job WHERE is_held OR is_stopping OR is_degraded",
+        "a job still gives way": "jobs_job WHERE rests_until IS NOT NULL OR rests_for_id IS NOT NULL",
     }
     for text, where in left.items():
         if rows(f"SELECT 1 FROM {where} LIMIT 1"):
@@ -154,7 +157,13 @@ def _nothing_is_left_to_do() -> Iterator[str]:
 
 def _calls_are_few(faults: int) -> Iterator[str]:
     """I11: no hot loop against the cluster."""
-    for kind, most in (("submit", 1 + faults), ("delete", DELETES_PER_ATTEMPT + faults), ("set_active", 2 + faults)):
+    bounds = {
+        "submit": 1 + faults,
+        "delete": DELETES_PER_ATTEMPT + faults,
+        "set_active": 2 + faults,
+        "set_priority": 1 + faults,
+    }
+    for kind, most in bounds.items():
         for name, count in rows(
             "SELECT name, count(*) FROM seen_command WHERE kind = %s GROUP BY 1 HAVING count(*) > %s", kind, most
         ):

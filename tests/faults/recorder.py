@@ -9,7 +9,7 @@ from django.db import connection
 
 _WITNESS = """
 CREATE TEMP TABLE seen_state (id bigserial, job_id bigint, attempt_no int, before text, after text);
-CREATE TEMP TABLE seen_birth (id bigserial, name text, ulid text, attempt_no int);
+CREATE TEMP TABLE seen_birth (id bigserial, name text, ulid text, attempt_no int, beside text);
 CREATE TEMP TABLE seen_death (id bigserial, name text, data jsonb);
 CREATE TEMP TABLE seen_command (id bigserial, kind text, name text);
 
@@ -19,8 +19,12 @@ CREATE FUNCTION pg_temp.note_state() RETURNS trigger LANGUAGE plpgsql AS $$ BEGI
     RETURN NULL;
 END $$;
 CREATE FUNCTION pg_temp.note_birth() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-    INSERT INTO seen_birth (name, ulid, attempt_no)
-    VALUES (NEW.name, NEW.data->'spec'->>'job_ulid', (NEW.data->'spec'->>'attempt')::int);
+    INSERT INTO seen_birth (name, ulid, attempt_no, beside)
+    SELECT NEW.name, NEW.data->'spec'->>'job_ulid', (NEW.data->'spec'->>'attempt')::int, min(o.name)
+      FROM clusters_sandboxobject o
+     WHERE o.kind = 'workload' AND o.name <> NEW.name
+       AND o.data->'spec'->>'job_ulid' = NEW.data->'spec'->>'job_ulid' AND o.data->>'stage' <> 'finished'
+       AND NOT (o.data->>'stage' = 'queued' AND (o.data->>'deleting')::boolean);
     RETURN NULL;
 END $$;
 CREATE FUNCTION pg_temp.note_death() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN

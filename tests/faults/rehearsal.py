@@ -35,9 +35,9 @@ REST = (1.0, 5.0, 25.0, 2.0, 5.0, 6.0)
 """Seconds between the passes after a story: the lease of whoever died (30 s) runs out in the third of them."""
 REST_WITHIN = timedelta(seconds=30 + 15)
 """I5: that lease, and 15 s."""
-OWNER = "eng-vision-1"
+OWNER, LEAD = "eng-vision-1", "lead-vision"
 
-_ALREADY = {Operation.RESTART: "still_active", Operation.RESUME: "not_held"}
+_ALREADY = {Operation.RESTART: "still_active", Operation.RESUME: "not_held", Operation.PREEMPT: "gives_way"}
 """What a person is told who asks again, not knowing that the first time was recorded."""
 
 
@@ -74,16 +74,17 @@ class Rehearsal:
         self.told.jobs[self.ulid] = set(ends)
         self.told.act(self.ulid, "job.submit")
 
-    def operate(self, operation: Operation, state: str) -> None:
+    def operate(self, operation: Operation, state: str, data: Callable[[], dict[str, Any]] = dict) -> None:
         """Ask for something once the job is shown in this state; after a death that may take a while."""
         self._wait_for(state)
         asked = 0
+        who, particulars = LEAD if operation is Operation.PREEMPT else OWNER, data()
 
         def ask() -> None:
             nonlocal asked
             asked += 1
             try:
-                job_operate(actor=self.cast.actor(OWNER), job=self.job(), operation=operation)
+                job_operate(actor=self.cast.actor(who), job=self.job(), operation=operation, data=particulars)
             except DomainError as refusal:
                 if asked == 1 or refusal.code != _ALREADY.get(operation):
                     raise

@@ -1,9 +1,13 @@
-"""The stories that are played with a death at every point: submit, hold, cancel, finish, retry, restart."""
+"""The stories that are played with a death at every point: from submit to every operation and every end."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
+
+from django.utils import timezone
 
 from clusters.simulation.commands import Command, EvictPod
 from jobs.domain.operations import Operation
@@ -11,6 +15,7 @@ from tests.faults.rehearsal import Rehearsal, Step
 from tests.stage import BODY
 
 HOLD, RESUME, CANCEL, RESTART = Operation.HOLD, Operation.RESUME, Operation.CANCEL, Operation.RESTART
+PREEMPT, REQUEUE, PRIORITY = Operation.PREEMPT, Operation.REQUEUE, Operation.PRIORITY
 
 
 @dataclass(frozen=True)
@@ -32,9 +37,18 @@ def submits(*ends: str) -> Step:
     return Step("submit", lambda stage: stage.submit(*ends))
 
 
-def asks(operation: Operation, state: str) -> Step:
+def asks(operation: Operation, state: str, data: Callable[[], dict[str, Any]] = dict) -> Step:
     """A person who sees the job in this state asks for something."""
-    return Step(operation.value, lambda stage: stage.operate(operation, state))
+    return Step(operation.value, lambda stage: stage.operate(operation, state, data))
+
+
+def until(seconds: int) -> Callable[[], dict[str, Any]]:
+    """So long from the moment it is asked on."""
+    return lambda: {"until": (timezone.now() + timedelta(seconds=seconds)).isoformat()}
+
+
+def low() -> dict[str, Any]:
+    return {"priority": "low"}
 
 
 def rings() -> Step:
@@ -108,6 +122,39 @@ STORIES = (
         steps=(asks(RESTART, "failed"), rings(), *waits(1)),
         finale=waits(20, 5),
         command="sleep 2; exit 3",
+    ),
+    Story(
+        "give way while it runs, come back, finish",
+        prologue=(submits("succeeded"), *RUNNING),
+        steps=(asks(PREEMPT, "running", until(30)), rings(), *waits(1, 9, 21, 1)),
+        finale=waits(20, 20, 110, 5),
+        command="sleep 100; exit 0",
+    ),
+    Story(
+        "give way, be cancelled meanwhile",
+        prologue=(submits("cancelled"), *RUNNING, asks(PREEMPT, "running", until(300))),
+        steps=(*waits(1, 9), asks(CANCEL, "queued"), rings(), *waits(1, 5)),
+        command="sleep 600",
+    ),
+    Story(
+        "requeue while it runs, finish",
+        prologue=(submits("succeeded"), *RUNNING),
+        steps=(asks(REQUEUE, "running"), rings(), *waits(1, 1, 8, 1)),
+        finale=waits(20, 5, 5, 20, 60, 60, 5),
+        command="sleep 60; exit 0",
+    ),
+    Story(
+        "requeue while it waits, cancel meanwhile",
+        prologue=(submits("cancelled"), rings()),
+        steps=(asks(REQUEUE, "queued"), rings(), *waits(1), asks(CANCEL, "queued"), *waits(1, 5, 8)),
+        command="sleep 600",
+    ),
+    Story(
+        "change the priority while it runs, finish",
+        prologue=(submits("succeeded"), *RUNNING),
+        steps=(asks(PRIORITY, "running", low), rings(), *waits(1, 2)),
+        finale=waits(60, 5),
+        command="sleep 60; exit 0",
     ),
 )  # fmt: skip
 """A cancel that comes when the job has failed and nobody has seen it yet leaves it failed."""

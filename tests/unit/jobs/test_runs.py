@@ -257,6 +257,20 @@ def test_an_object_that_vanished_closes_its_run_with_a_bound() -> None:
     assert close_unseen((), at(11), "lost") == ()
 
 
+def test_one_that_goes_and_has_its_last_pods_left_is_closed_and_not_yet_released() -> None:
+    runs = seen([(at(10, 6), running())])
+    (run,) = close_unseen(runs, at(10, 20), "requeued", freed_at=at(10, 20), pods_gone=False)
+    assert (run.ended_at, run.released_at, run.end_cause) == (at(10, 20), None, "requeued")
+    assert not run.times_are_bounds
+
+
+def test_an_evicted_run_is_released_with_the_object_when_nobody_saw_its_pods_go() -> None:
+    runs = seen([(at(10, 6), running()), (at(10, 21), evicted(at(10, 20), active=False))])
+    assert runs[-1].ended_at == at(10, 20) and runs[-1].released_at is None
+    (run,) = close_unseen(runs, at(10, 22), "cancelled")
+    assert (run.ended_at, run.released_at, run.end_cause) == (at(10, 20), at(10, 22), runs[-1].end_cause)
+
+
 def test_a_vanished_object_whose_quota_was_seen_to_be_free_ends_exactly_then() -> None:
     runs = seen([(at(10, 6), running())])
     (run,) = close_unseen(runs, at(10, 40), "cancelled", freed_at=at(10, 38))
