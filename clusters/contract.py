@@ -77,6 +77,12 @@ class CodeKind(StrEnum):
     ARCHIVE = "archive"  # uploaded, unpacked by the console into the job's folder
 
 
+GIT_ADDRESS = r"https://[0-9A-Za-z.-]+(:[0-9]{1,5})?(/[0-9A-Za-z._~+-]+)+/?"
+"""Of a repository that everybody may read: no credentials, no query, nothing that looks like a program's option."""
+GIT_REVISION = r"[0-9A-Za-z][0-9A-Za-z._/+-]{0,199}"
+"""A branch, tag or commit."""
+
+
 @dataclass(frozen=True, slots=True)
 class Code:
     """Where the program comes from. ``address`` and ``revision`` for git; ``mount`` for an archive."""

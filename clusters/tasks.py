@@ -5,6 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 
 from clusters.models import Cluster
+from clusters.secrets import bring_secrets
 from clusters.sync import sync_due, sync_safely
 
 
@@ -20,3 +21,9 @@ def sync_task(cluster_id: int) -> None:
     cluster = Cluster.objects.filter(pk=cluster_id).first()
     if cluster is not None:
         sync_safely(cluster)
+
+
+@shared_task(name="clusters.bring_secrets")
+def bring_secrets_task() -> None:
+    """Bring secrets that their cluster does not have yet."""
+    bring_secrets()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from jobs.housekeeping import clear_old_rows
+from jobs.housekeeping import clear_old_rows, clear_unused_archives
 from jobs.logs import collect_logs
 from jobs.reconcile.loop import reconcile_jobs, sweep
 
@@ -29,5 +29,6 @@ def collect_logs_task() -> None:
 
 @shared_task(name="jobs.housekeeping")
 def housekeeping_task() -> None:
-    """Drop bookkeeping that nobody needs any more."""
+    """Drop bookkeeping that nobody needs any more, and uploads that no job has named."""
     clear_old_rows()
+    clear_unused_archives()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 IMAGE_MAX = 500
 
@@ -32,3 +33,42 @@ def image_problem(text: str) -> str | None:
     if re.search(r"[A-Z]", rest if is_host else path):
         return "upper_case"
     return "malformed"
+
+
+DEFAULT_REGISTRY = "docker.io"
+
+
+def repository_of(image: str) -> str:
+    """Registry and repository of a reference, without tag and digest, written out as a puller understands it."""
+    name = image.split("@", 1)[0]
+    head, slash, last = name.rpartition("/")
+    name = head + slash + last.partition(":")[0]
+    return _written_out(name)
+
+
+def _written_out(name: str) -> str:
+    first, slash, rest = name.partition("/")
+    if slash and ("." in first or ":" in first or first == "localhost"):
+        return f"{first.lower()}/{rest}"
+    return f"{DEFAULT_REGISTRY}/{name}" if slash else f"{DEFAULT_REGISTRY}/library/{name}"
+
+
+def is_allowed(image: str, prefixes: Sequence[str]) -> bool:
+    """Whether the image's repository is one of these or lies below one; no prefixes allow every image.
+
+    Prefixes end where a part of a name ends: `registry.example/team` is not `registry.example/team-evil`.
+    """
+    if not prefixes:
+        return True
+    repository = repository_of(image)
+    return any(repository == prefix or repository.startswith(f"{prefix}/") for prefix in map(normal_prefix, prefixes))
+
+
+def normal_prefix(text: str) -> str:
+    """A prefix as repositories are written out: a whole registry, a project in it, or one repository."""
+    trimmed = text.strip().rstrip("/")
+    if "/" not in trimmed and ("." in trimmed or ":" in trimmed or trimmed == "localhost"):
+        return trimmed.lower()
+    if "/" not in trimmed:
+        return f"{DEFAULT_REGISTRY}/{trimmed}" if text.strip().endswith("/") else _written_out(trimmed)
+    return _written_out(trimmed)

@@ -6,7 +6,7 @@ time-out: its other steps are given the same answer at once, and it rests (`clus
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -23,6 +23,7 @@ from clusters.contract import (
     WorkloadSpec,
 )
 from clusters.services import backend, cluster_failed, is_silence
+from clusters.supplies import Place, Supplies, supplies_of
 from common.faults import reach
 from jobs.domain.moves import Effect, Move
 from jobs.domain.transitions import may_clear
@@ -111,6 +112,7 @@ def call_all(steps: Sequence[Step], until: datetime) -> Iterator[Called]:
 
     Steps that are not done at ``until`` are left out; their jobs stay claimed until the lease is over.
     """
+    supplies = supplies_of({_place(step) for step in steps if Effect.SUBMIT in step.move.effects})
     doors: dict[int, SchedulerBackend] = {}
     silent: dict[int, _Silent] = {}
     afar: list[_Work] = []
@@ -120,7 +122,7 @@ def call_all(steps: Sequence[Step], until: datetime) -> Iterator[Called]:
             continue
         cluster = step.loaded.job.cluster
         door = doors.get(cluster.pk) or doors.setdefault(cluster.pk, backend(cluster))
-        work = _prepared(step, door, silent.setdefault(cluster.pk, _Silent()))
+        work = _prepared(step, door, silent.setdefault(cluster.pk, _Silent()), supplies)
         if door.calls_at_once > 1:
             afar.append(work)
         elif timezone.now() < until:
@@ -132,14 +134,19 @@ def call_all(steps: Sequence[Step], until: datetime) -> Iterator[Called]:
             cluster_failed(cluster, told.error)
 
 
-def _prepared(step: Step, door: SchedulerBackend, silent: _Silent) -> _Work:
+def _place(step: Step) -> Place:
+    return step.loaded.job.cluster_id, step.loaded.job.team_id
+
+
+def _prepared(step: Step, door: SchedulerBackend, silent: _Silent, supplies: Mapping[Place, Supplies]) -> _Work:
     job, attempt = step.loaded.job, step.loaded.attempt
+    submits = Effect.SUBMIT in step.move.effects
     return _Work(
         step=step,
         door=door,
         silent=silent,
         ref=workload_ref(job, attempt),
-        spec=workload_spec(job, attempt) if Effect.SUBMIT in step.move.effects else None,
+        spec=workload_spec(job, attempt, supplies[_place(step)]) if submits else None,
         older=tuple(workload_ref(job, older) for older in step.older.to_clear),
         grace=timedelta(seconds=job.stop_grace_seconds),
         priority=priority_value(Priority(job.priority), Kind(job.kind)),

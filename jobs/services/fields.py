@@ -9,6 +9,7 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
+from clusters.contract import DEVICE_VARIABLES
 from common.errors import FieldProblem, Text
 from common.names import clean_display_name
 from common.units import BadQuantity, parse_cards, parse_cpu_millis, parse_memory_bytes
@@ -31,7 +32,7 @@ _HALF_CHARACTER = re.compile("[\ud800-\udfff]")  # JSON can carry half a surroga
 KNOWN_FIELDS = frozenset(
     {
         "framework", "image", "cards", "priority", "priority_reason", "name", "command", "kind", "card_model",
-        "team", "local_queue", "max_run_seconds", "env", "retry_limit", "cpu", "memory",
+        "team", "local_queue", "max_run_seconds", "env", "retry_limit", "cpu", "memory", "code", "datasets",
     }
 )  # fmt: skip
 
@@ -144,6 +145,10 @@ def env_field(checks: Checks) -> dict[str, str]:
             return {}
         if name.startswith("SLUICE_"):
             checks.add("env", "name_reserved", _("Names that begin with SLUICE_ are set by the platform."))
+            return {}
+        if name in DEVICE_VARIABLES:
+            message = _("%(name)s is set by the platform alone, so that jobs see no cards but their own.")
+            checks.add("env", "name_reserved", message % {"name": name})
             return {}
         if "\x00" in value:
             checks.add("env", "nul", _("A value has an invisible NUL character. Remove it."))

@@ -34,6 +34,7 @@ from jobs.services.fields import (
     retries_field,
     word_field,
 )
+from jobs.services.supplies import Given, supply_fields
 from quotas.models import LocalQueue
 from quotas.selectors import QueuePlace, queue_places
 from quotas.selectors.places import GroupPlace
@@ -60,6 +61,7 @@ class Intent:
     memory_bytes: int
     max_run_seconds: int | None
     retry_limit: int
+    given: Given
 
 
 def check_intent(actor: Actor, data: Mapping[str, Any]) -> Intent:
@@ -86,6 +88,7 @@ def check_intent(actor: Actor, data: Mapping[str, Any]) -> Intent:
     if place is not None and cards is not None and framework is not None and kind is not None:
         group, shape = _group_and_shape(checks, actor, place, cards, framework, kind)
     cpu, memory = cpu_and_memory_fields(checks, cards)
+    given = supply_fields(checks, team, place.cluster, image) if team is not None and place is not None else Given()
     if checks.problems:
         raise InvalidInput(checks.problems)
     assert team and place and local_queue and framework and kind and priority and shape is not None
@@ -107,6 +110,7 @@ def check_intent(actor: Actor, data: Mapping[str, Any]) -> Intent:
         memory_bytes=memory,
         max_run_seconds=max_run_seconds,
         retry_limit=retry_limit,
+        given=given,
     )
 
 

@@ -129,6 +129,8 @@ def _store(actor: Actor, intent: Intent, *, is_demo: bool, now: datetime) -> Job
         memory_bytes=intent.memory_bytes,
         max_run_seconds=intent.max_run_seconds,
         retry_limit=intent.retry_limit,
+        code=intent.given.code,
+        datasets=intent.given.datasets,
         submitted_at=now,
         state=JobState.QUEUED.value,
         state_since=now,

@@ -16,6 +16,7 @@ class LockSpace(IntEnum):
     SANDBOX = 7102
     LOG_COLLECT = 7103
     DEMO = 7104
+    SECRETS = 7105
 
 
 @contextmanager

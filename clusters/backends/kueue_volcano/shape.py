@@ -18,7 +18,7 @@ from datetime import timedelta
 from typing import Any
 
 from clusters.backends.kueue_volcano import names
-from clusters.contract import POD_ROOT, Code, CodeKind, Mount, Rejected, WorkloadSpec
+from clusters.contract import GIT_ADDRESS, GIT_REVISION, POD_ROOT, Code, CodeKind, Mount, Rejected, WorkloadSpec
 
 Manifest = dict[str, Any]
 
@@ -68,8 +68,6 @@ _CLAIM = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _ULID = re.compile(r"[0-9A-Za-z]{26}")
 _HASH = re.compile(r"[0-9a-z]{1,64}")
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_REVISION = re.compile(r"[0-9A-Za-z][0-9A-Za-z._/+-]{0,199}")
-_ADDRESS = re.compile(r"https://[0-9A-Za-z.-]+(:[0-9]{1,5})?(/[0-9A-Za-z._~+-]+)+/?")
 
 
 def check_spec(spec: WorkloadSpec) -> None:
@@ -119,8 +117,8 @@ def _check_mount(mount: Mount) -> None:
 
 def _check_code(code: Code) -> None:
     if code.kind is CodeKind.GIT:
-        _ensure(_ADDRESS.fullmatch(code.address) is not None, code.address)
-        _ensure(not code.revision or _REVISION.fullmatch(code.revision) is not None, code.revision)
+        _ensure(re.fullmatch(GIT_ADDRESS, code.address) is not None, code.address)
+        _ensure(not code.revision or re.fullmatch(GIT_REVISION, code.revision) is not None, code.revision)
     if code.kind is CodeKind.ARCHIVE:
         _ensure(code.mount is not None, "archive without a folder")
 

@@ -173,6 +173,7 @@ TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", _("English")), ("zh-hans", _("Simplified Chinese"))]
 LOCALE_PATHS = [BASE_DIR / "locale"]
+STORAGE_ROOT = read("SLUICE_STORAGE_ROOT", "")
 SITE_TIME_ZONE = read("SLUICE_TIME_ZONE", "UTC")
 
 # --- static files -------------------------------------------------------------

@@ -14,6 +14,7 @@ from clusters.backends.sandbox.backend import SandboxBackend
 from clusters.contract import BackendError, Rejected, Retryable, Unauthorized, WorkloadSpec
 from clusters.models import Cluster, ObservedWorkload
 from clusters.simulation.commands import Delete, Submit
+from clusters.supplies import Supplies
 from clusters.sync import cluster_sync, sync_due
 from jobs.models import Attempt, Job, JobSync
 from jobs.reconcile.loop import sweep
@@ -139,7 +140,7 @@ def _occupy(stage: Stage, job: Job) -> str:
     """An object of the name the job's newest attempt wants, of another owner."""
     attempt = Attempt.objects.filter(job=job).order_by("number")[0]
     loaded = Job.objects.select_related("team", "local_queue__queue", "group").get(pk=job.pk)
-    spec = workload_spec(loaded, attempt)
+    spec = workload_spec(loaded, attempt, Supplies())
     foreign = Submit.of(driver.now_ms(), _owned_by_another(spec))
     driver.send(stage.cast.cluster, foreign)
     driver.touch(stage.cast.cluster)
