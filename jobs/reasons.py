@@ -201,7 +201,7 @@ _SENTENCES: dict[str, Callable[[_Known], str]] = {
     C.PLACING: _plain(lambda: _("Admitted; looking for nodes that hold all pods together.")),
     C.RELEASED_NOT_PLACED: _plain(
         lambda: _(
-            "It had its cards, but no nodes could take its pods for 15 minutes. It gave the cards back and queues again."
+            "It had its cards, but no nodes could take its pods for 15 minutes. It gave them back and queues again."
         )
     ),
     C.HELD_NOT_PLACED: _plain(

@@ -38,6 +38,8 @@ class ReasonCode(StrEnum):
     QUEUE_DRAINED = "queue_drained"
     REQUEUING = "requeuing"
     REQUEUED_BY_PERSON = "requeued_by_person"
+    RELEASED_NOT_PLACED = "released_not_placed"
+    HELD_NOT_PLACED = "held_not_placed"
     NAME_CONFLICT = "name_conflict"
     # creating
     STARTING = "starting"

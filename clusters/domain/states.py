@@ -151,6 +151,7 @@ CONDITIONS: dict[str, Condition] = {
     ),
     "no pod is to come": lambda look: look.count(PodPhase.WAITING, PodPhase.PULLING, PodPhase.RUNNING) == 0,
     "pods exist": lambda look: bool(look.facts.pods),
+    "no pod has a node": lambda look: all(pod.node is None for pod in look.facts.pods),
     "a signal no rule knows": lambda look: bool(look.facts.unknown),
 }
 
@@ -224,6 +225,7 @@ RULES: tuple[Rule, ...] = (
         degraded=True,
     ),
     Rule("finishing", ("admitted", "it was complete before", "no pod is to come"), R, ReasonCode.FINISHING),
+    Rule("not started", ("admitted", "no pod has a node", "for too long"), C, ReasonCode.NOT_PLACED),
     Rule("pulling", ("admitted", "a pod pulls"), C, ReasonCode.PULLING_IMAGE),
     Rule("waiting for pods", ("admitted", "pods exist"), C, ReasonCode.WAITING_FOR_PODS),
     Rule("starting", (), C, ReasonCode.STARTING),

@@ -35,6 +35,7 @@ class AttemptView:
     logs_complete: bool = False
     infra_failures: int = 0  # of earlier attempts since a person's last restart
     app_failures: int = 0
+    releases: int = 0  # earlier attempts that gave their cards back because no nodes could take them
     ran_seconds: int = 0  # running time of its closed runs
 
 
@@ -119,5 +120,6 @@ class Move:
     stop_cause: str | None = None
     released: bool = False
     rest_over: bool = False
+    hold: bool = False  # we give up trying: held until a person resumes it (decision 9)
     due_in: timedelta | None = None  # None: nothing until something new is seen or asked
     notes: Mapping[str, FactValue] = field(default_factory=dict)

@@ -6,7 +6,7 @@ look again. The rules are decisions 2 to 9.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -28,6 +28,10 @@ IMAGE_LIMITS: Mapping[FailureCode, timedelta] = {
     FailureCode.IMAGE_TIMEOUT: timedelta(minutes=30),
 }
 """Decision 8: how long a job may hold cards for an image that cannot be pulled."""
+
+RELEASE_AFTER = timedelta(minutes=15)
+RELEASES_MAX = 3
+"""Decision 9: how long a job may hold cards that no nodes can give it, and how often it may try before it is held."""
 
 
 def next_move(job: JobView, sight: Sight, group: GroupSnapshot, now: datetime) -> Move:
@@ -65,7 +69,7 @@ def _alive(job: JobView, facts: WorkloadFacts, group: GroupSnapshot, now: dateti
     if facts.being_deleted:  # by somebody else: it is shown as it was until it is gone
         return Move(state=job.state, reason=job.reason, stopping=True, held=job.held, due_in=LOOK_AGAIN)
     derived = derive(facts, group, now)
-    if (cause := _own_stop_cause(job, facts, now)) is not None:
+    if (cause := _own_stop_cause(job, facts, derived, now)) is not None:
         kept = _shown(job, derived)  # recorded first, stopped in the next step: a crash between loses no cause
         return Move(state=kept.state, reason=kept.reason, stopping=True, stop_cause=cause, due_in=timedelta(0))
     shown = _shown(job, derived)
@@ -105,13 +109,15 @@ def _shown(job: JobView, derived: Derived) -> _Shown:
     return _Shown(JobState(derived.state.value), derived.reason)
 
 
-def _own_stop_cause(job: JobView, facts: WorkloadFacts, now: datetime) -> str | None:
-    """A limit of ours that has passed: the run-time limit (decision 7) or an image that cannot be pulled (8)."""
+def _own_stop_cause(job: JobView, facts: WorkloadFacts, derived: Derived, now: datetime) -> str | None:
+    """A limit of ours that has passed: of run time (decision 7), of pulling an image (8), of finding nodes (9)."""
     started = _running_since(facts)
     if job.max_run is not None and started is not None:
         ran = timedelta(seconds=job.attempt.ran_seconds) + (now - started)
         if ran >= job.max_run:
             return "time_limit" if job.kind is Kind.TRAINING else "stopped_at_limit"
+    if derived.reason.code is ReasonCode.NOT_PLACED and now - (facts.admitted_at or now) >= RELEASE_AFTER:
+        return ReasonCode.NOT_PLACED.value
     for pod in facts.pods:
         limit = IMAGE_LIMITS.get(pod.image_problem) if pod.image_problem else None
         if limit is not None and now - (pod.image_problem_since or now) >= limit:
@@ -159,17 +165,22 @@ def _without_object(job: JobView, sight: Sight, now: datetime) -> Move:
     between = job.state is JobState.RETRYING
     state = JobState.RETRYING if between else JobState.QUEUED
     if job.held:
-        return Move(state=JobState.QUEUED, reason=Reason(ReasonCode.HELD), held=True, due_in=None)
+        gave_up = job.reason.code is ReasonCode.HELD_NOT_PLACED
+        reason = job.reason if gave_up else Reason(ReasonCode.HELD)
+        return Move(state=JobState.QUEUED, reason=reason, held=True, due_in=None)
     if job.rest is not None:
         return Move(state=JobState.QUEUED, reason=job.rest.reason, due_in=LOOK_AGAIN)
     if attempt.submitted_at is None:
-        is_next = between or job.reason.code is ReasonCode.REQUEUED_BY_PERSON
+        is_next = between or job.reason.code in _NEXT_CODES
         reason = job.reason if is_next else Reason(ReasonCode.SUBMITTED)
         return Move(state=state, reason=reason, effects=(Effect.SUBMIT,), due_in=LOOK_AGAIN)
     waited = now - attempt.submitted_at
     if waited >= RESUBMIT_AFTER and sight.looked_after(attempt.submitted_at):
         return Move(state=state, reason=job.reason, effects=(Effect.SUBMIT,), due_in=LOOK_AGAIN)
     return Move(state=state, reason=job.reason, due_in=LOOK_AGAIN)
+
+
+_NEXT_CODES = frozenset({ReasonCode.REQUEUED_BY_PERSON, ReasonCode.RELEASED_NOT_PLACED})
 
 
 # --------------------------------------------------------------------------- being stopped
@@ -182,10 +193,11 @@ def _stopping(job: JobView, sight: Sight, facts: WorkloadFacts | None, group: Gr
     """
     attempt = job.attempt
     gone = sight.gone or (facts is None and sight.looked_after(attempt.stop_asked_at))
+    goes_on = _goes_on(job)
     if attempt.stop_asked_at is not None and gone:
-        return _requeued(job, now, released=True) if job.desired is Desired.REQUEUE else _stopped(job, now)
-    if job.desired is Desired.REQUEUE and facts is not None and facts.being_deleted:
-        return _requeued(job, facts.evicted_at or now, released=False)
+        return goes_on(job, now, released=True) if goes_on else _stopped(job, now)
+    if goes_on and facts is not None and facts.being_deleted:
+        return goes_on(job, facts.evicted_at or now, released=False)
     if facts is not None and not facts.being_deleted:
         derived = derive(facts, group, now)
         shown = _Shown(job.state, job.reason) if derived.state in _ENDED_STATES else _shown(job, derived)
@@ -206,9 +218,17 @@ _STOPPING_CODES = {Desired.CANCEL: ReasonCode.CANCELLING, Desired.REQUEUE: Reaso
 _ENDED_STATES = frozenset({ObservedState.SUCCEEDED, ObservedState.FAILED})
 
 
+def _goes_on(job: JobView) -> Callable[..., Move] | None:
+    """How the job goes on after this attempt's stop; None: it is over with it."""
+    if job.desired is Desired.REQUEUE:
+        return _requeued
+    is_release = job.attempt.stop_cause == ReasonCode.NOT_PLACED.value
+    return _released if is_release and job.desired is Desired.RUN else None
+
+
 def _stopped(job: JobView, now: datetime) -> Move:
     cause = job.attempt.stop_cause
-    if not cause:
+    if not cause or job.desired is Desired.CANCEL:
         reason = Reason(ReasonCode.CANCELLED_BY_PERSON)
         state, end = JobState.CANCELLED, AttemptEnd.STOPPED
     else:
@@ -230,6 +250,26 @@ def _requeued(job: JobView, at: datetime, *, released: bool) -> Move:
         next_attempt=True,
         released=released,
         held=job.held,
+        due_in=timedelta(0),
+    )
+
+
+def _released(job: JobView, at: datetime, *, released: bool) -> Move:
+    """It held cards that no nodes could give: the next attempt queues at the tail, or is held after the third time.
+
+    Others must not wait overnight for a job that cannot start (decision 9).
+    """
+    times = job.attempt.releases + 1
+    gives_up = times >= RELEASES_MAX
+    code = ReasonCode.HELD_NOT_PLACED if gives_up else ReasonCode.RELEASED_NOT_PLACED
+    return Move(
+        state=JobState.QUEUED,
+        reason=Reason(code, {**job.reason.facts, "times": times}),
+        ending=AttemptEnding(AttemptEnd.STOPPED, Reason(ReasonCode.NOT_PLACED, job.reason.facts), at),
+        next_attempt=True,
+        released=released,
+        held=job.held or gives_up,
+        hold=gives_up,
         due_in=timedelta(0),
     )
 

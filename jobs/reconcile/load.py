@@ -156,6 +156,7 @@ def _loaded(
             logs_complete=attempt.log_complete,
             infra_failures=sum(1 for a in since_restart if a.is_infrastructure),
             app_failures=sum(1 for a in since_restart if a.end == "failed" and not a.is_infrastructure),
+            releases=sum(1 for a in since_restart if a.stop_cause == ReasonCode.NOT_PLACED.value),
             ran_seconds=int(ran),
         ),
         retry_limit=job.retry_limit,

@@ -235,7 +235,10 @@ def _write_job(loaded: Loaded, locked: Job, move: Move, runs: tuple[RunView, ...
     rest_is_over = move.rest_over and locked.rests_until == job.rests_until
     if rest_is_over:
         changes |= {"rests_for": None, "rests_until": None}
-    is_out = locked.held or (locked.rests_until is not None and not rest_is_over)
+    gives_up = move.hold and locked.generation == job.generation  # a person's newer wish goes before ours
+    if gives_up:
+        changes["held"] = True
+    is_out = locked.held or gives_up or (locked.rests_until is not None and not rest_is_over)
     if changes:
         Job.objects.filter(pk=job.pk).update(**changes)
     if state_changed or code_changed:

@@ -96,7 +96,7 @@ def test_before_its_limit_a_job_is_left_alone_and_looked_at_in_time() -> None:
 
 
 def test_of_several_deadlines_the_first_counts() -> None:
-    pods_again = running(phases=(PodPhase.WAITING, PodPhase.WAITING))  # looked at every 30 seconds while it is creating
+    pods_again = running(phases=(PodPhase.PULLING, PodPhase.WAITING))  # looked at every 30 seconds while it is creating
     far, near = timedelta(hours=9), timedelta(minutes=30)
     assert move(job_view(max_run=far), sees(pods_again), at(10, 34)).due_in == timedelta(seconds=30)
     assert move(job_view(max_run=near), sees(pods_again), at(10, 34, 50)).due_in == timedelta(seconds=10)

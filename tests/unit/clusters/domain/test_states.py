@@ -33,6 +33,7 @@ IN_PIECES = GroupSnapshot("H100", (5, 0, 3))
 TOO_FEW = GroupSnapshot("H100", (5, 0, 2))
 NO_TOPOLOGY = GroupSnapshot("H100", (0, 0), topology_aware=False)
 EVENING = at(22)
+SOON = ADMITTED + timedelta(seconds=30)
 
 
 def unpullable(problem: FailureCode) -> WorkloadFacts:
@@ -137,10 +138,12 @@ ROWS = [
     ("finishing", running(phases=(ENDING, ENDING), ending=True), EMPTY_GROUP, LOOKED, R, C.FINISHING, "stopping"),
     ("finishing", running(phases=(), ending=True), EMPTY_GROUP, LOOKED, R, C.FINISHING, "stopping"),
     ("pulling", admitted(phases=(RUNNING, PULLING)), EMPTY_GROUP, LOOKED, CREATING, C.PULLING_IMAGE, ""),
-    ("waiting for pods", admitted(phases=(WAITING,)), EMPTY_GROUP, LOOKED, CREATING, C.WAITING_FOR_PODS, ""),
+    ("not started", admitted(phases=(WAITING,)), EMPTY_GROUP, LOOKED, CREATING, C.NOT_PLACED, ""),
+    ("not started", admitted(), NO_TOPOLOGY, at(10, 8), CREATING, C.NOT_PLACED, ""),
+    ("waiting for pods", admitted(phases=(WAITING,)), EMPTY_GROUP, SOON, CREATING, C.WAITING_FOR_PODS, ""),
     ("waiting for pods", admitted(phases=(RUNNING, WAITING)), EMPTY_GROUP, LOOKED, CREATING, C.WAITING_FOR_PODS, ""),
-    ("waiting for pods", running(phases=(WAITING, WAITING)), EMPTY_GROUP, LOOKED, CREATING, C.WAITING_FOR_PODS, ""),
-    ("starting", admitted(), EMPTY_GROUP, LOOKED, CREATING, C.STARTING, ""),
+    ("waiting for pods", running(phases=(WAITING, WAITING)), EMPTY_GROUP, SOON, CREATING, C.WAITING_FOR_PODS, ""),
+    ("starting", admitted(), EMPTY_GROUP, SOON, CREATING, C.STARTING, ""),
 ]
 
 
