@@ -93,6 +93,7 @@ class JobOut(serializers.Serializer[Any]):
     submitted_at = serializers.DateTimeField()
     started_at = serializers.DateTimeField(allow_null=True)
     ended_at = serializers.DateTimeField(allow_null=True)
+    gives_way_until = serializers.DateTimeField(allow_null=True, help_text="Preempted by a person, until then at most.")
     is_demo = serializers.BooleanField()
 
 
@@ -126,12 +127,25 @@ class JobIn(serializers.Serializer[Any]):
     kind = serializers.ChoiceField(choices=["training", "development"], required=False)
     card_model = serializers.CharField(required=False, help_text="A node group; left out, one is chosen.")
     team = serializers.CharField(required=False, help_text="Needed when one is in several.")
+    cluster = serializers.CharField(required=False, help_text="Left out, the first that has the card model.")
     local_queue = serializers.CharField(required=False)
     max_run_seconds = serializers.IntegerField(required=False, allow_null=True, min_value=60, max_value=2_592_000)
     retry_limit = serializers.IntegerField(required=False, min_value=0, max_value=10)
     env = serializers.DictField(required=False, child=serializers.CharField(allow_blank=True))
     cpu = serializers.CharField(required=False, help_text="Only for jobs without cards, such as 4 or 500m.")
     memory = serializers.CharField(required=False, help_text="Only for jobs without cards, such as 16Gi.")
+
+
+class PreemptIn(serializers.Serializer[Any]):
+    """Name the job that shall get the cards, or until when; with both, whichever comes first."""
+
+    beneficiary = serializers.CharField(required=False, help_text="Id of a job that waits for the same cards.")
+    until = serializers.DateTimeField(required=False, help_text="At most 15 minutes from now; so long by default.")
+
+
+class PriorityIn(serializers.Serializer[Any]):
+    priority = serializers.ChoiceField(choices=_words(Priority))
+    priority_reason = serializers.CharField(required=False, allow_blank=True, help_text="Needed for urgent.")
 
 
 class LineOut(serializers.Serializer[Any]):
@@ -185,6 +199,7 @@ def job_body(job: Job, reason: ReasonView) -> dict[str, Any]:
         "submitted_at": job.submitted_at,
         "started_at": job.started_at,
         "ended_at": job.ended_at,
+        "gives_way_until": job.rests_until,
         "is_demo": job.is_demo,
     }
 

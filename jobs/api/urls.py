@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from django.urls import path
 
-from jobs.api import views
+from jobs.api import operations, views
 
 urlpatterns = [
     path("jobs", views.JobsView.as_view(), name="jobs"),
     path("jobs/<str:public_id>", views.JobView.as_view(), name="job"),
-    path("jobs/<str:public_id>/cancel", views.JobCancelView.as_view(), name="job-cancel"),
-    path("jobs/<str:public_id>/restart", views.JobRestartView.as_view(), name="job-restart"),
-    path("jobs/<str:public_id>/hold", views.JobHoldView.as_view(), name="job-hold"),
-    path("jobs/<str:public_id>/resume", views.JobResumeView.as_view(), name="job-resume"),
+    path("jobs/<str:public_id>/cancel", operations.JobCancelView.as_view(), name="job-cancel"),
+    path("jobs/<str:public_id>/restart", operations.JobRestartView.as_view(), name="job-restart"),
+    path("jobs/<str:public_id>/hold", operations.JobHoldView.as_view(), name="job-hold"),
+    path("jobs/<str:public_id>/resume", operations.JobResumeView.as_view(), name="job-resume"),
+    path("jobs/<str:public_id>/preempt", operations.JobPreemptView.as_view(), name="job-preempt"),
+    path("jobs/<str:public_id>/requeue", operations.JobRequeueView.as_view(), name="job-requeue"),
+    path("jobs/<str:public_id>/priority", operations.JobPriorityView.as_view(), name="job-priority"),
     path("jobs/<str:public_id>/timeline", views.JobTimelineView.as_view(), name="job-timeline"),
     path("jobs/<str:public_id>/logs", views.JobLogsView.as_view(), name="job-logs"),
     path("jobs/<str:public_id>/log", views.JobLogFileView.as_view(), name="job-log"),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from django.http import StreamingHttpResponse
 from django.utils.translation import gettext_lazy as _
@@ -19,18 +18,16 @@ from common.api import errors, field_names, object_body, page_of, page_out
 from common.errors import FieldProblem, InvalidInput, NotFound
 from jobs import selectors
 from jobs.api import schemas
-from jobs.domain.operations import Operation
 from jobs.logs import raw_log, read_logs
 from jobs.models import Attempt, Job
 from jobs.privacy import visible_names
-from jobs.services.operations import job_operate
 from jobs.services.submit import job_submit
 
-_Post = TypeVar("_Post", bound=Callable[..., Response])
 _FILTERS = ("state", "search", "group", "team", "owner", "priority", "kind")
 
 
-def _detail(request: Request, public_id: str) -> dict[str, Any]:
+def detail_of(request: Request, public_id: str) -> dict[str, Any]:
+    """The whole body of one job the caller may see."""
     viewer = actor_of_request(request)
     job = selectors.job_get(viewer=viewer, public_id=public_id)
     reason = selectors.reasons_of(viewer, [job])[job.pk]
@@ -75,58 +72,14 @@ class JobsView(APIView):
             data=object_body(request),
             idempotency_key=request.headers.get("Idempotency-Key"),
         )
-        return Response(_detail(request, done.job.public_id), status=201)
+        return Response(detail_of(request, done.job.public_id), status=201)
 
 
 class JobView(APIView):
     @extend_schema(operation_id="jobs_read", responses={200: schemas.JobDetailOut, **errors(401, 404)}, tags=["jobs"])
     def get(self, request: Request, public_id: str) -> Response:
         """One job: state and why, attempts and their runs, what can be done."""
-        return Response(_detail(request, public_id))
-
-
-def _operate(request: Request, public_id: str, operation: Operation) -> Response:
-    viewer = actor_of_request(request)
-    job = selectors.job_get(viewer=viewer, public_id=public_id)
-    job_operate(actor=viewer, job=job, operation=operation)
-    return Response(_detail(request, public_id))
-
-
-def _operation_schema(operation: Operation) -> Callable[[_Post], _Post]:
-    return extend_schema(
-        operation_id=f"jobs_{operation.value}",
-        request=None,
-        responses={200: schemas.JobDetailOut, **errors(401, 403, 404, 409)},
-        tags=["jobs"],
-    )
-
-
-class JobCancelView(APIView):
-    @_operation_schema(Operation.CANCEL)
-    def post(self, request: Request, public_id: str) -> Response:
-        """Stop the job for good. It ends as cancelled when its pods are gone."""
-        return _operate(request, public_id, Operation.CANCEL)
-
-
-class JobRestartView(APIView):
-    @_operation_schema(Operation.RESTART)
-    def post(self, request: Request, public_id: str) -> Response:
-        """Run an ended job again: a new attempt at the end of the queue."""
-        return _operate(request, public_id, Operation.RESTART)
-
-
-class JobHoldView(APIView):
-    @_operation_schema(Operation.HOLD)
-    def post(self, request: Request, public_id: str) -> Response:
-        """Take the job out of the queue; a running one gives its cards back."""
-        return _operate(request, public_id, Operation.HOLD)
-
-
-class JobResumeView(APIView):
-    @_operation_schema(Operation.RESUME)
-    def post(self, request: Request, public_id: str) -> Response:
-        """Let a held job wait again, in its old place."""
-        return _operate(request, public_id, Operation.RESUME)
+        return Response(detail_of(request, public_id))
 
 
 class JobTimelineView(APIView):

@@ -1,4 +1,4 @@
-"""`POST /api/v1/jobs/{id}/cancel|restart|hold|resume`, `/timeline` and `/logs`."""
+"""`POST /api/v1/jobs/{id}/cancel|restart|hold|resume|preempt|requeue|priority`, `/timeline` and `/logs`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from tests.cast import Cast
 from tests.services.jobs.situations import until, until_state
 from tests.stage import BODY, Stage
 
-OPERATIONS = ("cancel", "restart", "hold", "resume")
+OPERATIONS = ("cancel", "restart", "hold", "resume", "requeue", "priority")
+BODIES: dict[str, Any] = {"priority": {"priority": "low"}}
 MISSING = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 
 
@@ -37,7 +38,7 @@ def test_an_operation_answers_with_the_job_as_it_now_stands(cast: Cast) -> None:
 def test_asking_twice_is_fine_where_it_changes_nothing(cast: Cast) -> None:
     api = Api("eng-vision-1")
     job = api.submit(BODY)
-    for operation in ("hold", "cancel"):
+    for operation in ("requeue", "cancel"):
         answers = [api.call("POST", f"jobs/{job['id']}/{operation}") for _ in range(2)]
         assert [answer.status_code for answer in answers] == [200, 200]
 
@@ -47,6 +48,10 @@ def test_asking_twice_is_fine_where_it_changes_nothing(cast: Cast) -> None:
     [
         ((), "restart", "still_active"),
         ((), "resume", "not_held"),
+        (("hold",), "requeue", "is_held"),
+        (("requeue",), "hold", "being_requeued"),
+        (("cancel",), "requeue", "being_cancelled"),
+        (("cancel",), "priority", "being_cancelled"),
         (("cancel",), "hold", "being_cancelled"),
         (("cancel",), "resume", "being_cancelled"),
     ],
@@ -58,15 +63,16 @@ def test_what_does_not_fit_is_a_409_with_its_reason(
     job = api.submit(BODY)
     for earlier in before:
         assert api.call("POST", f"jobs/{job['id']}/{earlier}").status_code == 200
-    assert refused(api, 409, "POST", f"jobs/{job['id']}/{operation}") == [(None, code)]
+    assert refused(api, 409, "POST", f"jobs/{job['id']}/{operation}", BODIES.get(operation)) == [(None, code)]
 
 
 def test_an_ended_job_can_only_be_restarted(cast: Cast) -> None:
     with Stage(cast) as stage:
         job = until_state(stage, stage.submit(command="sleep 1; exit 0"), "succeeded")
         api = Api("eng-vision-1")
-        for operation in ("cancel", "hold", "resume"):
-            assert refused(api, 409, "POST", f"jobs/{job.public_id}/{operation}") == [(None, "already_ended")]
+        for operation in ("cancel", "hold", "resume", "requeue", "priority"):
+            path = f"jobs/{job.public_id}/{operation}"
+            assert refused(api, 409, "POST", path, BODIES.get(operation)) == [(None, "already_ended")]
         again = api.call("POST", f"jobs/{job.public_id}/restart").json()
     assert (again["state"], again["attempt"], again["ended_at"]) == ("queued", 2, None)
     assert [attempt["number"] for attempt in again["attempts"]] == [1, 2]
@@ -76,10 +82,11 @@ def test_an_ended_job_can_only_be_restarted(cast: Cast) -> None:
 def test_who_may_see_but_not_act_gets_a_403_and_a_stranger_a_404(cast: Cast, operation: str) -> None:
     job = Api("eng-vision-1").submit(BODY)
     path = f"jobs/{job['id']}/{operation}"
-    assert refused(Api("eng-vision-2"), 403, "POST", path) == [(None, "not_allowed")]
+    body = BODIES.get(operation)
+    assert refused(Api("eng-vision-2"), 403, "POST", path, body) == [(None, "not_allowed")]
     for username in ("eng-language-1", "lead-language"):
-        foreign = Api(username).call("POST", path)
-        missing = Api(username).call("POST", f"jobs/{MISSING}/{operation}")
+        foreign = Api(username).call("POST", path, body)
+        missing = Api(username).call("POST", f"jobs/{MISSING}/{operation}", body)
         assert (foreign.status_code, foreign.content) == (missing.status_code, missing.content)
         assert foreign.status_code == 404
     assert Api("eng-vision-1").get(f"jobs/{job['id']}")["state"] == "queued"
@@ -97,6 +104,51 @@ def test_a_body_beside_an_operation_is_ignored(cast: Cast) -> None:
     assert api.call("POST", f"jobs/{job['id']}/hold", {"state": "succeeded", "owner": "admin"}).status_code == 200
     now = api.get(f"jobs/{job['id']}")
     assert (now["state"], now["owner"]) == ("queued", "eng-vision-1")
+
+
+# --------------------------------------------------------------------------- preempt and priority
+
+
+def test_preempt_is_for_leads_and_admins_and_names_a_job_that_waits(cast: Cast) -> None:
+    with Stage(cast) as stage:
+        victim = until_state(stage, stage.submit(command="sleep 600", card_model="h100", cards=32), "running")
+        waits = stage.submit(card_model="h100", cards=32)
+        stage.run(4)
+        path, body = f"jobs/{victim.public_id}/preempt", {"beneficiary": waits.public_id}
+        assert refused(Api("eng-vision-1"), 403, "POST", path, body) == [(None, "not_allowed")]
+        assert refused(Api("lead-language"), 404, "POST", path, body) == [(None, "not_found")]
+        lead = Api("lead-vision")
+        assert refused(lead, 400, "POST", path, {}) == [("beneficiary", "required")]
+        assert refused(lead, 400, "POST", path, {"beneficiary": MISSING}) == [("beneficiary", "unknown_job")]
+        assert refused(lead, 400, "POST", path, []) == [(None, "parse_error")]
+        now = lead.call("POST", path, body).json()
+        assert now["gives_way_until"] and now["flags"] == []
+        assert refused(lead, 409, "POST", path, body) == [(None, "gives_way")]
+        until(stage, victim, lambda job: job.reason_code == "preempted_by_person")
+        now = lead.get(f"jobs/{victim.public_id}")
+        assert (now["state"], now["reason"]["facts"]["by"]) == ("queued", waits.public_id)
+        assert waits.display_name in now["reason"]["text"] and "lead-vision" in now["reason"]["text"]
+        allowed = {action["operation"] for action in now["actions"] if action["allowed"]}
+        assert allowed == {"cancel", "hold", "resume", "priority"}
+        engineer = Api("eng-vision-1").get(f"jobs/{victim.public_id}")["actions"]
+        assert {action["operation"] for action in engineer if action["allowed"]} == {"cancel", "hold", "priority"}
+        assert refused(Api("eng-vision-1"), 403, "POST", f"jobs/{victim.public_id}/resume") == [(None, "not_allowed")]
+
+
+def test_a_priority_above_ones_maximum_is_refused_at_its_field(cast: Cast) -> None:
+    api = Api("eng-vision-1")
+    job = api.submit(BODY)
+    path = f"jobs/{job['id']}/priority"
+    assert refused(api, 400, "POST", path, {"priority": "high"}) == [("priority", "above_maximum")]
+    assert refused(api, 400, "POST", path, {}) == [("priority", "required")]
+    assert refused(api, 400, "POST", path, {"priority": 7}) == [("priority", "unknown_choice")]
+    lead = Api("lead-vision")
+    assert refused(lead, 400, "POST", path, {"priority": "urgent"}) == [("priority_reason", "required")]
+    body = {"priority": "urgent", "priority_reason": "paper deadline"}
+    assert lead.call("POST", path, body).json()["priority"] == "urgent"
+    told = [entry for entry in api.get(f"jobs/{job['id']}/timeline") if entry["code"] == "asked_priority"]
+    assert [(entry["actor"], entry["facts"]["reason"]) for entry in told] == [("lead-vision", "paper deadline")]
+    assert api.call("POST", path, {"priority": "low"}).json()["priority"] == "low"
 
 
 # --------------------------------------------------------------------------- timeline

@@ -50,7 +50,10 @@ TEAM_SEES = row(302, 200, 200, 404, 200, 404, 200)
 TEAM_SEES_API = row(401, 200, 200, 404, 200, 404, 200)
 OWNER_ACTS = row(302, 302, 403, 404, 302, 404, 302)
 OWNER_ACTS_API = row(401, 200, 403, 404, 200, 404, 200)
+LEAD_ACTS_API = row(401, 403, 403, 404, 200, 404, 200)
 
+SOON = "in ten minutes"
+"""Stands for that moment of the day on which the question is asked."""
 SUBMIT = {"framework": "pytorch", "image": "registry.example/bert:1", "cards": 1, "priority": "normal"}
 
 MATRIX: dict[str, dict[str, Row]] = {
@@ -112,6 +115,9 @@ MATRIX: dict[str, dict[str, Row]] = {
     "api:job-restart": {"POST": Row(OWNER_ACTS_API, job="failed", hidden=True)},
     "api:job-hold": {"POST": Row(OWNER_ACTS_API, hidden=True)},
     "api:job-resume": {"POST": Row(OWNER_ACTS_API, job="held", hidden=True)},
+    "api:job-preempt": {"POST": Row(LEAD_ACTS_API, {"until": SOON}, job="running", hidden=True)},
+    "api:job-requeue": {"POST": Row(OWNER_ACTS_API, hidden=True)},
+    "api:job-priority": {"POST": Row(OWNER_ACTS_API, {"priority": "low"}, hidden=True)},
     "api:job-timeline": {"GET": Row(TEAM_SEES_API, hidden=True)},
     "api:job-logs": {"GET": Row(TEAM_SEES_API, hidden=True)},
     "api:job-log": {"GET": Row(TEAM_SEES_API, hidden=True)},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from django.db import transaction
 from django.http import HttpResponse
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.utils import timezone
 
 from accounts.models import Membership
 from accounts.services import token_create
@@ -18,7 +20,7 @@ from common.ids import new_ulid
 from jobs.models import Attempt, Job
 from jobs.services.submit import job_submit
 from tests.cast import Cast, build_cast
-from tests.policy.addresses import ACTORS, MATRIX, Row
+from tests.policy.addresses import ACTORS, MATRIX, SOON, Row
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 OPERATORS = "admin"  # namespace of Django's own admin, one rule for all of it
@@ -81,6 +83,8 @@ class Scene:
         if state == "failed":
             Job.objects.filter(pk=self.job.pk).update(state="failed")
             Attempt.objects.filter(job=self.job).update(end="failed")
+        elif state == "running":
+            Job.objects.filter(pk=self.job.pk).update(state="running")
         elif state == "held":
             Job.objects.filter(pk=self.job.pk).update(held=True)
 
@@ -94,7 +98,8 @@ class Scene:
         """The answer, without anything it changed."""
         options: dict[str, Any] = {}
         if method != "GET":
-            options["data"] = body
+            soon = (timezone.now() + timedelta(minutes=10)).isoformat()
+            options["data"] = {name: soon if value == SOON else value for name, value in body.items()}
             if address.startswith("/api/"):
                 options["content_type"] = "application/json"
         with transaction.atomic():
