@@ -12,6 +12,7 @@ from pytest_django import Settings
 
 from clusters.backends.kueue_volcano.addresses import AllowList
 from tests.controlplane import programs
+from tests.controlplane.console import Console, open_console
 from tests.controlplane.plane import KueueVersion, Plane, throw_away_plane
 from tests.controlplane.schedulers import KUEUE_PROGRAMS
 
@@ -74,6 +75,12 @@ def plane(shared_plane: Plane) -> Plane:
     """A control plane with nothing on it, not even nodes."""
     shared_plane.reset()
     return shared_plane
+
+
+@pytest.fixture
+def console(shared_plane: Plane, transactional_db: None) -> Console:
+    """The console on a fresh plane: two teams with half each of four nodes of eight cards."""
+    return open_console(shared_plane)
 
 
 class Speaker:

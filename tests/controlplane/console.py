@@ -10,8 +10,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
+import time_machine
+from django.utils import timezone
 from rest_framework.test import APIClient
 
 from accounts.models import Membership, Role, Team, User
@@ -21,7 +24,7 @@ from clusters.backends.kueue_volcano.kubeconfig import parse_kubeconfig
 from clusters.models import Cluster, NodeGroup
 from clusters.sync import cluster_sync
 from jobs.logs import collect_logs
-from jobs.models import Job, JobSync
+from jobs.models import Attempt, Job, JobSync, Run
 from jobs.reconcile.loop import sweep
 from quotas.models import TeamQueue
 from quotas.services import quotas_apply, shares_set, team_queue_create
@@ -112,8 +115,27 @@ class Console:
             time.sleep(STEP_SECONDS)
         return found
 
+    @contextmanager
+    def later(self, **much: float) -> Iterator[None]:
+        """The console's clock is ahead of the cluster's for the block, so that long waits are over at once."""
+        with time_machine.travel(timezone.now() + timedelta(**much), tick=True):
+            yield
+
     def collect_logs(self) -> None:
         collect_logs()
+
+    # what the console knows
+
+    def attempts(self, job: Job) -> list[Attempt]:
+        return list(Attempt.objects.filter(job=job).order_by("number"))
+
+    def runs(self, job: Job) -> list[Run]:
+        """Of all attempts, in order."""
+        return list(Run.objects.filter(attempt__job=job).order_by("attempt__number", "ordinal"))
+
+    def facts(self, job: Job) -> dict[str, Any]:
+        """Of the reason that is shown."""
+        return Job.objects.get(pk=job.pk).reason_facts
 
     def shown(self, job: Job) -> str:
         found = Job.objects.get(pk=job.pk)
@@ -136,6 +158,17 @@ class Console:
             index = int(pod["metadata"]["labels"].get(names.COMPLETION_INDEX, 0))
             if pod["status"].get("phase") == "Running" and rank in (None, index):
                 self.plane.exit_pod(pod["metadata"]["namespace"], pod["metadata"]["name"], code)
+
+    def wait_for_pods(self, job: Job, phase: str = "Running") -> None:
+        """Without any work of the console: the schedulers alone bring all its pods so far."""
+        self.plane.wait_for(
+            lambda: len(pods := self.pods(job)) == job.pods and all(pod["status"]["phase"] == phase for pod in pods),
+            f"{job.display_name} has {job.pods} {phase} pods",
+        )
+
+    def until_free(self) -> None:
+        """Work until no card is held any more: the quota of everything that ended is given back."""
+        self.until_true(lambda: not any(self.held_quota().values()), lambda: f"quota is held: {self.held_quota()}")
 
     def held_quota(self) -> dict[str, int]:
         """Cards that Kueue counts as reserved, by ClusterQueue."""
@@ -188,10 +221,3 @@ def open_console(
     console = Console(plane, cluster, teams, queues, group)
     console.shares(vision=shares[0], language=shares[1])
     return console
-
-
-@contextmanager
-def patient(seconds: float) -> Iterator[Callable[[], bool]]:
-    """True until the time is over."""
-    end = time.monotonic() + seconds
-    yield lambda: time.monotonic() < end
