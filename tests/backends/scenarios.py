@@ -2,7 +2,8 @@
 
 Data only. The table runs on the bare engine, through the sandbox backend, and on the real control plane, so it
 never speaks of seconds: a driver owns time and faults (see ``scenario_runner``). Jobs run until a step ends them.
-Where the newest of several admissions matters, they are settled one by one, as a real cluster keeps whole seconds.
+Where the newest of several admissions or the oldest of several jobs matters, they are settled one by one, as a real
+cluster keeps whole seconds.
 
 ``V`` rows were seen on Kueue and Volcano, ``W`` rows follow the order of one admission cycle, ``E`` rows the
 search for victims, ``C`` rows are cases from the field.
@@ -129,7 +130,9 @@ SCENARIOS: tuple[Scenario, ...] = (
         (
             Submit(Job("first", "a", 1, 8)),
             Settle(),
-            Submit(Job("second", "a", 1, 8), Job("third", "a", 1, 8)),
+            Submit(Job("second", "a", 1, 8)),
+            Settle(),
+            Submit(Job("third", "a", 1, 8)),
             Checkpoint(
                 "one runs",
                 admitted=names("first"),
