@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from datetime import timedelta
 from zoneinfo import available_timezones
 
@@ -24,6 +26,9 @@ TOKEN_DAYS = 90
 TOKEN_DAYS_MAX = 365
 TOKENS_MAX = 50
 USERNAME_MAX = 150
+PREFIXES_MAX = 50
+
+_IMAGE_PREFIX = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}(:[0-9]{1,5})?(/[a-z0-9][a-z0-9._-]{0,127}){0,10}/?")
 
 
 @transaction.atomic
@@ -50,6 +55,30 @@ def team_archive(*, actor: Actor, team: Team) -> None:
     require(actor, Action.PEOPLE_MANAGE)
     if Team.objects.filter(pk=team.pk, archived_at=None).update(archived_at=timezone.now()) == 1:
         audit.record(actor, "team.archive", target_type="team", target_id=team.public_id, team_id=team.pk)
+
+
+@transaction.atomic
+def team_rules_set(*, actor: Actor, team: Team, image_prefixes: Sequence[str], runs_as_root: bool) -> None:
+    """Say whose images the team's jobs may use (none = any), and whether their programs may be root.
+
+    Holds for jobs that are submitted from now on, the second also for attempts that start later. Raises NotAllowed,
+    InvalidInput.
+    """
+    require(actor, Action.SUPPLIES_MANAGE)
+    prefixes = list(dict.fromkeys(prefix.strip() for prefix in image_prefixes if prefix.strip()))
+    if len(prefixes) > PREFIXES_MAX or not all(_IMAGE_PREFIX.fullmatch(prefix) for prefix in prefixes):
+        message = _("Write registries or repositories without tags, such as registry.example/team, at most 50.")
+        raise InvalidInput([FieldProblem("images", "malformed", message)])
+    Team.objects.filter(pk=team.pk).update(image_prefixes=prefixes, runs_as_root=runs_as_root)
+    audit.record(
+        actor,
+        "team.rules",
+        target_type="team",
+        target_id=team.public_id,
+        team_id=team.pk,
+        images=prefixes,
+        runs_as_root=runs_as_root,
+    )
 
 
 @transaction.atomic

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.domain.images import image_problem
+from jobs.domain.images import image_problem, is_allowed, repository_of
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 
@@ -76,3 +76,50 @@ def test_the_problem_with_what_is_no_image(text: str, problem: str | None) -> No
 @pytest.mark.parametrize("text", ["a-" * 249 + "a", "a." * 249 + "!", "a" * 499 + "!", "a/" * 249 + "!", "-" * 500])
 def test_hostile_text_is_answered_at_once(text: str) -> None:
     assert image_problem(text) in {None, "malformed"}
+
+
+class TestWhoseImages:
+    @pytest.mark.parametrize(
+        ("image", "repository"),
+        [
+            ("ubuntu", "docker.io/library/ubuntu"),
+            ("ubuntu:24.04", "docker.io/library/ubuntu"),
+            ("pytorch/pytorch:2.4", "docker.io/pytorch/pytorch"),
+            ("registry.example:5000/team/bert:1", "registry.example:5000/team/bert"),
+            ("Registry.Example/team/bert", "registry.example/team/bert"),
+            ("localhost/bert", "localhost/bert"),
+            (f"registry.example/team/bert@{DIGEST}", "registry.example/team/bert"),
+            (f"registry.example/team/bert:1@{DIGEST}", "registry.example/team/bert"),
+        ],
+    )
+    def test_a_repository_is_written_out_as_a_puller_understands_it(self, image: str, repository: str) -> None:
+        assert repository_of(image) == repository
+
+    @pytest.mark.parametrize(
+        ("image", "prefix", "allowed"),
+        [
+            ("registry.example/team/bert:1", "registry.example/team/", True),
+            ("registry.example/team/bert:1", "registry.example/team", True),
+            ("registry.example/team/bert:1", "registry.example/team/bert", True),
+            ("registry.example/team/bert:1", "registry.example", True),
+            ("REGISTRY.example/team/bert:1", "registry.Example/team", True),
+            ("registry.example/team-evil/bert:1", "registry.example/team", False),
+            ("registry.example/team-evil/bert:1", "registry.example/team/", False),
+            ("registry.example.evil/team/bert:1", "registry.example", False),
+            ("evil.example/registry.example/team/bert", "registry.example/team", False),
+            ("registry.example:5000/team/bert", "registry.example", False),
+            ("registry.example/team/bert-evil", "registry.example/team/bert", False),
+            ("pytorch/pytorch:2.4", "pytorch/", True),
+            ("pytorch/pytorch:2.4", "docker.io/pytorch", True),
+            ("docker.io/pytorch/pytorch:2.4", "pytorch/pytorch", True),
+            ("pytorch-evil/pytorch", "pytorch/", False),
+            ("ubuntu:24.04", "ubuntu", True),
+            ("ubuntu/evil", "ubuntu", False),
+            ("team", "registry.example", False),
+        ],
+    )
+    def test_a_prefix_ends_where_a_name_ends(self, image: str, prefix: str, allowed: bool) -> None:
+        assert is_allowed(image, [prefix]) is allowed
+
+    def test_no_prefix_allows_every_image(self) -> None:
+        assert is_allowed("anything.example/x", [])
