@@ -95,9 +95,9 @@ class Index:
         known = table.get(item.key)
         if known is not None and not _is_newer(item.metadata.resource_version, known.metadata.resource_version):
             return set()
-        if known is not None and isinstance(item, ClusterQueue | LocalQueue) and _door(item) == _door(known):
+        if known is not None and isinstance(item, ClusterQueue | LocalQueue | Node) and _gist(item) == _gist(known):
             table[item.key] = item
-            self._place_queue(item, item)  # usage alone: the numbers in reasons follow with the next whole look
+            self._place(item, item)  # usage alone: the numbers in reasons follow with the next whole look
             return set()
         before = link(self, known, False) if known is not None else set()
         if not self._is_kept(item):
@@ -210,18 +210,11 @@ class Index:
         return self._keys_behind(owner)
 
     def link_queue(self, queue: ClusterQueue | LocalQueue, there: bool) -> set[Key]:
-        self._place_queue(queue, queue if there else None)
+        self._place(queue, queue if there else None)
         name = queue.metadata.name
         if isinstance(queue, LocalQueue):
             return self._keys_in({(queue.metadata.namespace, name)})
         return self._keys_in({place for place, local in self.local_queues.items() if local.spec.cluster_queue == name})
-
-    def _place_queue(self, queue: ClusterQueue | LocalQueue, kept: ClusterQueue | LocalQueue | None) -> None:
-        name = queue.metadata.name
-        if isinstance(queue, LocalQueue):
-            _set(self.local_queues, (queue.metadata.namespace, name), kept)
-        else:
-            _set(self.cluster_queues, name, kept)
 
     def _keys_in(self, places: set[tuple[str, str]]) -> set[Key]:
         return {
@@ -233,18 +226,22 @@ class Index:
     # ------------------------------------------------------------------- nodes
 
     def link_node(self, node: Node, there: bool) -> set[Key]:
-        name = node.metadata.name
-        ready = find(node.status.conditions, "Ready")
-        was_lost = self.lost_nodes.get(name, ...)
-        if there and ready is not None and ready.status == "Unknown":
-            heartbeat = getattr(ready, "last_heartbeat_time", None)
-            self.lost_nodes[name] = moment(heartbeat) or changed_at(ready)
+        self._place(node, node if there else None)
+        if not _is_lost(node):
+            return set()
+        keys = (self.key_of(pod.metadata.labels) for pod in self.pods_on.get(node.metadata.name, {}).values())
+        return {key for key in keys if key is not None}
+
+    def _place(self, item: ClusterQueue | LocalQueue | Node, kept: ClusterQueue | LocalQueue | Node | None) -> None:
+        name = item.metadata.name
+        if isinstance(item, LocalQueue):
+            _set(self.local_queues, (item.metadata.namespace, name), kept)
+        elif isinstance(item, ClusterQueue):
+            _set(self.cluster_queues, name, kept)
+        elif kept is not None and _is_lost(item):
+            self.lost_nodes[name] = _last_word(item)
         else:
             self.lost_nodes.pop(name, None)
-        if self.lost_nodes.get(name, ...) == was_lost:
-            return set()
-        keys = (self.key_of(pod.metadata.labels) for pod in self.pods_on.get(name, {}).values())
-        return {key for key in keys if key is not None}
 
 
 _LINKS: dict[str, Callable[[Index, Any, bool], set[Key]]] = {
@@ -280,11 +277,23 @@ def _is_newer(version: str, known: str) -> bool:
     return not (version.isdigit() and known.isdigit()) or int(version) > int(known)
 
 
-def _door(queue: ClusterQueue | LocalQueue) -> tuple[Any, ...]:
-    """What decides whether anything enters: all but usage."""
-    active = find(queue.status.conditions, "Active") if queue.status is not None else None
+def _gist(item: ClusterQueue | LocalQueue | Node) -> tuple[Any, ...]:
+    """What others depend on: whether anything enters a queue, and whether a node is heard of."""
+    if isinstance(item, Node):
+        return (_last_word(item),) if _is_lost(item) else ()
+    active = find(item.status.conditions, "Active") if item.status is not None else None
     said = (active.status, active.reason, active.message) if active is not None else ()
-    return queue.spec, said, queue.status is None
+    return item.spec, said, item.status is None
+
+
+def _is_lost(node: Node) -> bool:
+    ready = find(node.status.conditions, "Ready")
+    return ready is not None and ready.status == "Unknown"
+
+
+def _last_word(node: Node) -> datetime | None:
+    ready = next((part for part in node.status.conditions if part.type == "Ready"), None)
+    return (moment(ready.last_heartbeat_time) or changed_at(ready)) if ready is not None else None
 
 
 def owner_uid(item: Workload | PodGroup) -> str:
