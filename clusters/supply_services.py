@@ -89,7 +89,7 @@ def dataset_remove(*, actor: Actor, cluster: Cluster, team: Team, name: str) -> 
     """Offer a data set no more; jobs that named it before keep it. Raises NotAllowed, NotFound."""
     require(actor, Action.SUPPLIES_MANAGE)
     rows = Dataset.objects.filter(cluster=cluster, team=team, name=name, removed_at=None)
-    if not rows.update(removed_at=timezone.now()):
+    if not _NAME.fullmatch(name) or not rows.update(removed_at=timezone.now()):
         raise NotFound("not_found", _("The team has no data set of this name."))
     _record(actor, "dataset.remove", cluster, team, f"{cluster.slug}/{name}")
 
@@ -146,7 +146,7 @@ def registry_set(
 def secret_drop(*, actor: Actor, cluster: Cluster, team: Team, kind: str, name: str) -> None:
     """Take a secret away from the team's jobs and erase its values. Raises NotAllowed, NotFound."""
     require(actor, Action.SECRETS_MANAGE, Target(team_id=team.pk))
-    rows = TeamSecret.objects.select_for_update()
+    rows = TeamSecret.objects.select_for_update() if _NAME.fullmatch(name) else TeamSecret.objects.none()
     secret = rows.filter(cluster=cluster, team=team, kind=kind, name=name, is_dropped=False).first()
     if secret is None:
         raise NotFound("not_found", _("The team has no secret of this name."))

@@ -1,9 +1,18 @@
-"""`/api/v1/groups`"""
+"""`/api/v1/groups`, `/api/v1/teams/<team>/…` about what a team has, `/api/v1/archives`"""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from clusters.api import views
+from clusters.api import supplies, views
 
-urlpatterns = [path("groups", views.GroupsView.as_view(), name="groups")]
+urlpatterns = [
+    path("groups", views.GroupsView.as_view(), name="groups"),
+    path("archives", supplies.ArchivesView.as_view(), name="archives"),
+    path("teams/<str:team>/supplies", supplies.SuppliesView.as_view(), name="supplies"),
+    path("teams/<str:team>/rules", supplies.RulesView.as_view(), name="team-rules"),
+    path("teams/<str:team>/storage", supplies.StorageView.as_view(), name="storage"),
+    path("teams/<str:team>/datasets/<str:name>", supplies.DatasetView.as_view(), name="dataset"),
+    path("teams/<str:team>/variables/<str:name>", supplies.VariablesView.as_view(), name="variables"),
+    path("teams/<str:team>/registries/<str:name>", supplies.RegistryView.as_view(), name="registry"),
+]

@@ -12,6 +12,7 @@ from rest_framework import serializers
 
 from accounts.actors import Actor
 from accounts.policy import Action, can
+from clusters.contract import CodeKind
 from common.api import field_names
 from jobs.domain.words import Flag, Framework, JobState, Kind, Priority
 from jobs.models import Attempt, Job, Run
@@ -103,11 +104,22 @@ class ActionOut(serializers.Serializer[Any]):
     why_not = serializers.CharField(allow_blank=True)
 
 
+class CodeOut(serializers.Serializer[Any]):
+    """Where a job's program comes from."""
+
+    kind = serializers.ChoiceField(choices=_words(CodeKind))
+    address = serializers.CharField(required=False, help_text="git: a public https address without credentials.")
+    revision = serializers.CharField(required=False, allow_blank=True, help_text="git: a branch, tag or commit.")
+    archive = serializers.CharField(required=False, help_text="archive: the id of an upload.")
+
+
 class JobDetailOut(JobOut):
     """One job with everything about it. Environment values are shown to its owner only."""
 
     command = serializers.CharField(allow_blank=True)
     env = serializers.DictField(child=serializers.CharField(allow_null=True))
+    code = CodeOut()
+    datasets = serializers.ListField(child=serializers.CharField())
     max_run_seconds = serializers.IntegerField(allow_null=True)
     retry_limit = serializers.IntegerField()
     attempts = AttemptOut(many=True)
@@ -132,6 +144,10 @@ class JobIn(serializers.Serializer[Any]):
     max_run_seconds = serializers.IntegerField(required=False, allow_null=True, min_value=60, max_value=2_592_000)
     retry_limit = serializers.IntegerField(required=False, min_value=0, max_value=10)
     env = serializers.DictField(required=False, child=serializers.CharField(allow_blank=True))
+    code = CodeOut(required=False, help_text="Left out, the image brings the program.")
+    datasets = serializers.ListField(
+        required=False, child=serializers.CharField(), max_length=20, help_text="Names of the team's data sets."
+    )
     cpu = serializers.CharField(required=False, help_text="Only for jobs without cards, such as 4 or 500m.")
     memory = serializers.CharField(required=False, help_text="Only for jobs without cards, such as 16Gi.")
 
@@ -212,6 +228,8 @@ def job_detail_body(
         **job_body(job, reason),
         "command": job.command,
         "env": {name: value if own else None for name, value in sorted(job.env.items())},
+        "code": job.code or {"kind": CodeKind.IMAGE.value},
+        "datasets": job.datasets,
         "max_run_seconds": job.max_run_seconds,
         "retry_limit": job.retry_limit,
         "attempts": [_attempt(viewer, attempt, names) for attempt in attempts],
