@@ -443,12 +443,21 @@ class NodeGroupFacts:
     selector: tuple[tuple[str, str], ...] = ()  # labels of its nodes, sorted
 
 
+class Part(StrEnum):
+    """What a cluster may lack (decision 15)."""
+
+    GATE = "gate"  # decides who enters; without it nothing may be submitted
+    GANG = "gang"  # starts the pods of one job together
+    TOPOLOGY = "topology"  # lets the gate choose the nodes
+
+
 @dataclass(frozen=True, slots=True)
 class ClusterInventory:
     read_at: datetime
     groups: tuple[NodeGroupFacts, ...]
     nodes: tuple[NodeFacts, ...]
     topology_aware: bool = True
+    lacks: frozenset[Part] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ class Cluster(models.Model):
     kind = models.CharField(max_length=32)
     is_default = models.BooleanField(default=False)
     topology_aware = models.BooleanField(default=True)
+    lacks = models.JSONField(default=list, blank=True)  # parts that are missing on the cluster, sorted
     synced_at = models.DateTimeField(null=True, blank=True)
     sync_error = models.CharField(max_length=200, blank=True)
     watched_at = models.DateTimeField(null=True, blank=True)

@@ -106,6 +106,7 @@ def cluster_sync(cluster: Cluster) -> bool:
                 sync_error="",
                 rest_until=None,
                 topology_aware=inventory.topology_aware,
+                lacks=sorted(inventory.lacks),
             )
             reach("sync.commit.before")
         reach("sync.commit.after")
@@ -161,7 +162,11 @@ def _store_told(cluster: Cluster, backend: SchedulerBackend, observation: Observ
                 if observation.complete:
                     inventory = backend.inventory()
                     store_inventory(cluster, inventory)
-                    changes |= {"synced_at": observation.read_at, "topology_aware": inventory.topology_aware}
+                    changes |= {
+                        "synced_at": observation.read_at,
+                        "topology_aware": inventory.topology_aware,
+                        "lacks": sorted(inventory.lacks),
+                    }
                 if written or observation.complete:
                     Cluster.objects.filter(pk=cluster.pk).update(**changes)
             if observation.complete:

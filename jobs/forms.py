@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django import forms
+from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, pgettext_lazy
+from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
 
 from accounts.actors import Actor
 from accounts.forms import ServiceForm
@@ -16,7 +18,8 @@ from common.errors import FieldProblem, InvalidInput
 from common.ids import new_ulid
 from jobs import labels
 from jobs.domain.words import Framework, Kind, Priority
-from quotas.selectors.choices import offered_groups, queue_choices
+from jobs.models import Job
+from quotas.selectors.choices import QueueChoice, offered_groups, queue_choices
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrPromise
@@ -92,7 +95,7 @@ class JobForm(ServiceForm):
     memory = _text(gettext_lazy("Memory"), help_text=gettext_lazy("Only for a job of 0 cards, such as 16Gi."))
 
     FACTS = ("framework", "image", "cards_pick", "cards", "priority")
-    ATTRS = {"team": "place", "local_queue": "place", "max_run_seconds": "run_amount"}
+    ATTRS = {"team": "place", "local_queue": "place", "cluster": "place", "max_run_seconds": "run_amount"}
 
     def __init__(self, data: Any = None, *, actor: Actor, initial: dict[str, Any] | None = None) -> None:
         start = {
@@ -107,33 +110,26 @@ class JobForm(ServiceForm):
         super().__init__(data, initial={**start, **(initial or {})})
         groups = offered_groups(actor.team_ids)
         queues = queue_choices(actor.team_ids)
-        may_high, may_urgent = (
-            any(can(actor, action, Target(team_id=team)) for team in actor.team_ids)
-            for action in (Action.PRIORITY_HIGH, Action.PRIORITY_URGENT)
-        )
-        closed = {Priority.HIGH: not may_high, Priority.URGENT: not may_urgent}
+        closed = closed_priorities(actor, actor.team_ids)
         self._widget("framework", SegmentedChoice([(f.value, labels.FRAMEWORKS[f]) for f in Framework]))
         self._widget("cards_pick", SegmentedChoice([(str(n), str(n)) for n in CARD_COUNTS]))
         self._widget(
             "priority",
-            SegmentedChoice(
-                [(p.value, labels.PRIORITIES[p]) for p in Priority],
-                closed=frozenset(p.value for p, is_closed in closed.items() if is_closed),
-            ),
+            SegmentedChoice([(p.value, labels.PRIORITIES[p]) for p in Priority], closed=closed),
         )
         self._widget(
             "kind",
             SegmentedChoice([(k.value, labels.KINDS[k]) for k in Kind], closed=frozenset({Kind.INFERENCE.value})),
         )
-        if not may_high:
+        if Priority.HIGH.value in closed:
             self.fields["priority"].help_text = _("High and urgent are for team leads; ask yours when it matters.")
         self.fields["kind"].help_text = _("Inference is not offered yet.")
         any_model = pgettext_lazy("card model", "Chosen for you")
         self._widget("card_model", forms.Select(choices=[("", any_model), *groups]))
         self._widget("run_unit", forms.Select(choices=list(RUN_UNITS.items())))
         if len(queues) > 1:
-            several = len({team for team, _name, _local in queues}) > 1
-            choices = [(f"{team}/{local.slug}", f"{name} / {local.name}") for team, name, local in queues]
+            several = len({(choice.team.pk, choice.cluster_name) for choice in queues}) > 1
+            choices = [(_place_value(choice), _place_label(choice)) for choice in queues]
             self._widget("place", forms.Select(choices=[("", "")] * several + choices))
         else:
             del self.fields["place"]
@@ -157,7 +153,7 @@ class JobForm(ServiceForm):
     def job_data(self) -> dict[str, Any]:
         """What the service takes, in its own names. Raises InvalidInput for an environment that cannot be read."""
         typed = self.cleaned_data
-        team, _slash, local_queue = typed.get("place", "").partition("/")
+        team, local_queue, cluster = [*typed.get("place", "").split("/"), "", "", ""][:3]
         data: dict[str, Any] = {
             "framework": typed["framework"],
             "image": typed["image"],
@@ -171,6 +167,7 @@ class JobForm(ServiceForm):
             "card_model": typed["card_model"],
             "team": team,
             "local_queue": local_queue,
+            "cluster": cluster,
             "max_run_seconds": _run_seconds(typed["run_amount"], typed["run_unit"]),
             "retry_limit": typed["retry_limit"],
             "command": typed["command"].replace("\r\n", "\n"),
@@ -179,6 +176,82 @@ class JobForm(ServiceForm):
             "memory": typed["memory"],
         }
         return data | {name: value for name, value in optional.items() if value not in ("", {})}
+
+
+def _place_value(choice: QueueChoice) -> str:
+    """The cluster is named only where there is a choice: left out, a card model of another cluster leads there."""
+    parts = [choice.team.slug, choice.local.slug, *([choice.cluster_slug] if choice.cluster_name else [])]
+    return "/".join(parts)
+
+
+def _place_label(choice: QueueChoice) -> str:
+    return " / ".join(part for part in (choice.team.name, choice.cluster_name, choice.local.name) if part)
+
+
+REST_MINUTES = ("5", "10", "15")
+
+
+class PreemptForm(ServiceForm):
+    """Who shall get the cards, and for how long the job gives way at most."""
+
+    beneficiary = forms.CharField(label=gettext_lazy("The job that gets the cards"), required=False)
+    minutes = forms.CharField(label=gettext_lazy("Gives way for at most"), required=False)
+
+    ATTRS: ClassVar[dict[str, str]] = {"until": "minutes"}
+
+    def __init__(self, data: Any = None, *, waiting: Sequence[Job]) -> None:
+        super().__init__(data, initial={"minutes": REST_MINUTES[-1]})
+        choices = [(job.public_id, _beneficiary_label(job)) for job in waiting]
+        nobody = _("none: only for the time") if waiting else _("none: no job waits for these cards")
+        self.fields["beneficiary"].widget = forms.Select(choices=[("", nobody), *choices])
+        minutes = [(n, ngettext("%(n)s minute", "%(n)s minutes", int(n)) % {"n": n}) for n in REST_MINUTES]
+        self.fields["minutes"].widget = forms.Select(choices=minutes)
+
+    def data_for_service(self) -> dict[str, Any]:
+        """What the service takes; an amount that was not offered goes on as it was typed and is refused."""
+        typed = self.cleaned_data
+        amount = typed["minutes"]
+        until = (timezone.now() + timedelta(minutes=int(amount))).isoformat() if amount in REST_MINUTES else amount
+        return {"beneficiary": typed["beneficiary"], "until": until}
+
+
+def _beneficiary_label(job: Job) -> str:
+    values = {"name": job.display_name, "cards": job.cards, "person": job.owner.display_name}
+    return ngettext("%(name)s, %(cards)s card, %(person)s", "%(name)s, %(cards)s cards, %(person)s", job.cards) % values
+
+
+class PriorityForm(ServiceForm):
+    """A new priority, up to the person's maximum in the job's team."""
+
+    priority = forms.CharField(label=gettext_lazy("Priority"), required=False)
+    priority_reason = _text(
+        gettext_lazy("Why it is urgent"), help_text=gettext_lazy("Only for urgent; kept in the audit trail.")
+    )
+
+    ATTRS: ClassVar[dict[str, str]] = {}
+
+    def __init__(self, data: Any = None, *, actor: Actor, team_id: int, present: str) -> None:
+        super().__init__(data, initial={"priority": present})
+        closed = closed_priorities(actor, [team_id])
+        self.fields["priority"].widget = SegmentedChoice(
+            [(p.value, labels.PRIORITIES[p]) for p in Priority], closed=closed
+        )
+        if closed:
+            self.fields["priority"].help_text = _("High and urgent are for team leads; ask yours when it matters.")
+
+    def data_for_service(self) -> dict[str, Any]:
+        return dict(self.cleaned_data)
+
+
+def closed_priorities(actor: Actor, team_ids: Iterable[int]) -> frozenset[str]:
+    """Priorities that the person may give in none of the teams."""
+    teams = list(team_ids)
+    needed = {Priority.HIGH: Action.PRIORITY_HIGH, Priority.URGENT: Action.PRIORITY_URGENT}
+    return frozenset(
+        priority.value
+        for priority, action in needed.items()
+        if not any(can(actor, action, Target(team_id=team)) for team in teams)
+    )
 
 
 def _run_seconds(amount: str, unit: str) -> int | str:

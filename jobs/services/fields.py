@@ -32,7 +32,7 @@ _HALF_CHARACTER = re.compile("[\ud800-\udfff]")  # JSON can carry half a surroga
 KNOWN_FIELDS = frozenset(
     {
         "framework", "image", "cards", "priority", "priority_reason", "name", "command", "kind", "card_model",
-        "team", "local_queue", "max_run_seconds", "env", "retry_limit", "cpu", "memory", "code", "datasets",
+        "team", "cluster", "local_queue", "max_run_seconds", "env", "retry_limit", "cpu", "memory", "code", "datasets",
     }
 )  # fmt: skip
 

@@ -5,7 +5,7 @@ Page and API call the same function, so they refuse the same things in the same 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts.actors import Actor
 from accounts.models import Team
 from accounts.policy import Action, Target, can
+from clusters.contract import Part
 from common.errors import FieldProblem, InvalidInput
 from jobs.domain.choice import Candidate, choose_group, usable_candidates
 from jobs.domain.shape import NoShape, Shape, shape_of
@@ -159,12 +160,37 @@ def _queue(checks: Checks, actor: Actor) -> tuple[Team | None, QueuePlace | None
     if not places:
         checks.add("team", "no_queue", _("Your team has no queue yet. Ask a platform admin to give it a share."))
         return team, None, None
-    place = places[0]
+    place = _place(checks, places)
+    if place is None:
+        return team, None, None
+    if Part.GATE in place.cluster.lacks:
+        checks.add(
+            "cluster",
+            "no_gate",
+            _("%(cluster)s takes no jobs now: a part that decides about quota is missing there. Ask a platform admin.")
+            % {"cluster": place.cluster.name},
+        )
+        return team, None, None
     wanted = checks.text("local_queue").strip()
     local = next((q for q in place.local_queues if q.slug == wanted or (not wanted and q.is_default)), None)
     if local is None and not checks.has_problem("local_queue"):
         checks.add("local_queue", "unknown_queue", _("Your team has no local queue of this name."))
     return team, place, local
+
+
+def _place(checks: Checks, places: Sequence[QueuePlace]) -> QueuePlace | None:
+    """The cluster that was named, else the first whose groups have the model, the default one before others."""
+    named = checks.text("cluster").strip()
+    if checks.has_problem("cluster"):
+        return None
+    if named:
+        found = next((place for place in places if place.cluster.slug == named), None)
+        if found is None:
+            checks.add("cluster", "unknown_cluster", _("Your team has no queue on a cluster of this name."))
+        return found
+    model = str(checks.data.get("card_model") or "").strip()  # what is wrong with it is said with its own field
+    has_model = (place for place in places if any(group.group.slug == model for group in place.groups))
+    return next(has_model, places[0])
 
 
 def priority_field(checks: Checks, actor: Actor, team_id: int | None, reason: str) -> Priority | None:
@@ -233,6 +259,14 @@ def _group_and_shape(
         return None, None
     except LookupError:
         checks.add("card_model", "no_group", _("Your team's queue has no cards yet. Ask a platform admin for a share."))
+        return None, None
+    if shape.pods > 1 and {Part.GANG, Part.TOPOLOGY} <= set(place.cluster.lacks):
+        checks.add(
+            "cards",
+            "no_gang",
+            _("%(cluster)s cannot start several pods together. Ask for at most %(maximum)d cards: they fit on a node.")
+            % {"cluster": place.cluster.name, "maximum": chosen.cards_per_node},
+        )
         return None, None
     if cards > chosen.capacity:
         checks.add(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 from accounts.models import Team
 from clusters.models import NodeGroup
@@ -15,18 +16,25 @@ def offered_groups(team_ids: Collection[int]) -> list[tuple[str, str]]:
     return list(dict.fromkeys(rows.order_by("position", "slug").values_list("slug", "title")))
 
 
-def queue_choices(team_ids: Collection[int]) -> list[tuple[str, str, LocalQueue]]:
-    """(team slug, team name, local queue) on the cluster a job would go to, default queues first; one query."""
+@dataclass(frozen=True, slots=True)
+class QueueChoice:
+    """One local queue a person may submit to. ``cluster_name`` is empty where the team has one cluster only."""
+
+    team: Team
+    local: LocalQueue
+    cluster_slug: str
+    cluster_name: str
+
+
+def queue_choices(team_ids: Collection[int]) -> list[QueueChoice]:
+    """Local queues of the teams; the default cluster's first, and of each cluster the default queue; one query."""
     rows = LocalQueue.objects.filter(queue__team_id__in=team_ids).select_related("queue__team", "queue__cluster")
     rows = rows.order_by(
         "queue__team__name", "-queue__cluster__is_default", "queue__cluster__name", "-is_default", "slug"
     )
-    found: list[tuple[str, str, LocalQueue]] = []
-    first_cluster: dict[int, int] = {}
-    for local in rows:
-        team: Team = local.queue.team
-        if first_cluster.setdefault(team.pk, local.queue.cluster_id) == local.queue.cluster_id:
-            found.append((team.slug, team.name, local))
+    found = [QueueChoice(row.queue.team, row, row.queue.cluster.slug, row.queue.cluster.name) for row in rows]
+    if len({choice.cluster_slug for choice in found}) < 2:
+        found = [replace(choice, cluster_name="") for choice in found]
     return found
 
 

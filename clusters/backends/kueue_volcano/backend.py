@@ -7,6 +7,7 @@ inference service is a Deployment under Kueue. Why it is so: docs/kueue-volcano.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import ClassVar
@@ -14,6 +15,7 @@ from typing import ClassVar
 from clusters.backends.kueue_volcano import names, quotas
 from clusters.backends.kueue_volcano.client import KubeClient, Missing
 from clusters.backends.kueue_volcano.clients import client_of, fresh_client
+from clusters.backends.kueue_volcano.discovery import lacking
 from clusters.backends.kueue_volcano.inference import deployment_manifest
 from clusters.backends.kueue_volcano.inventory import cluster_inventory
 from clusters.backends.kueue_volcano.lists import FOLLOWED, list_all
@@ -153,7 +155,10 @@ class KueueVolcanoBackend:
         if self._snapshot is None:
             self.observe(Scope())
         assert self._snapshot is not None and self._read_at is not None
-        return cluster_inventory(self._snapshot, self._shape, self._read_at)
+        lacks = lacking(self._client)
+        self._cluster.lacks = sorted(lacks)
+        self._shape = shape_of(self._cluster)  # a watch outlives the groups it began with
+        return replace(cluster_inventory(self._snapshot, self._shape, self._read_at), lacks=lacks)
 
     def watch(self, stop: Callable[[], bool]) -> Iterator[Observation]:
         snapshot = Snapshot(self._installation)

@@ -8,6 +8,7 @@ import msgspec
 
 from clusters.backends.kueue_volcano import names
 from clusters.backends.kueue_volcano.shape import ClusterShape, GroupShape
+from clusters.contract import Part
 from clusters.models import Cluster
 
 
@@ -28,6 +29,7 @@ def settings_of(cluster: Cluster) -> ClusterSettings:
 def shape_of(cluster: Cluster) -> ClusterShape:
     """The cluster's settings and node groups; one query."""
     settings = settings_of(cluster)
+    lacks = frozenset(cluster.lacks)  # as of the newest look
     groups = {
         group.slug: GroupShape(
             resource=group.resource,
@@ -43,9 +45,9 @@ def shape_of(cluster: Cluster) -> ClusterShape:
     return ClusterShape(
         installation=names.installation_of(cluster.public_id),
         groups=groups,
-        topology_aware=settings.topology,
+        topology_aware=settings.topology and not {Part.GATE, Part.TOPOLOGY} & lacks,
         topology_levels=settings.topology_levels,
-        has_volcano=settings.volcano,
+        has_volcano=settings.volcano and Part.GANG not in lacks,
         git_image=settings.git_image,
         ceiling=timedelta(seconds=settings.ceiling_seconds) if settings.ceiling_seconds else None,
     )

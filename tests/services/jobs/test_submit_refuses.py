@@ -174,6 +174,8 @@ BAD_INPUT = [
     Bad("team", "a\x00", "nul"),
     Bad("local_queue", "night", "unknown_queue"),
     Bad("local_queue", {}, "not_text"),
+    Bad("cluster", "nowhere", "unknown_cluster"),
+    Bad("cluster", 1, "not_text"),
     Bad("card_model", "b200", "unknown_model"),
     Bad("card_model", 100, "not_text"),
     Bad("queue", "vision", "unknown_field"),
@@ -336,6 +338,8 @@ ELSEWHERE = {
     ("team", "required"),
     ("team", "no_queue"),
     ("card_model", "no_group"),
+    ("cluster", "no_gate"),
+    ("cards", "no_gang"),
     ("card_model", "shared_pool"),
     ("priority_reason", "required"),
 }
