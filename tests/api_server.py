@@ -12,8 +12,18 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from tests.certificates import Pair, authority, issue
+import pytest
 
+from clusters.backends.kueue_volcano.addresses import AllowList
+from clusters.backends.kueue_volcano.credentials import Account
+from tests.certificates import Pair, authority, issue, kubeconfig_file
+
+TOKENS = {
+    Account.RUNTIME: "runtime-token-0123456789",
+    Account.QUOTA: "quota-token-0123456789",
+    Account.NODE: "node-token-0123456789",
+}
+USERS = {token: f"system:serviceaccount:sluice-system:sluice-{account}" for account, token in TOKENS.items()}
 GROUPS = ("batch", "kueue.x-k8s.io", "scheduling.volcano.sh")
 
 
@@ -107,3 +117,16 @@ def api_server(folder: Path, *, hosts: tuple[str, ...] = ("127.0.0.1",), **known
         finally:
             listener.shutdown()
             thread.join()
+
+
+@pytest.fixture
+def server(tmp_path: Path, settings: Any) -> Iterator[ApiServer]:
+    """An API server that knows the three accounts, and whose address the console may use."""
+    settings.SLUICE = settings.SLUICE | {"CLUSTER_ADDRESSES": AllowList.parse("127.0.0.1,localhost")}
+    with api_server(tmp_path, users=dict(USERS)) as server:
+        yield server
+
+
+def kubeconfig_of(server: ApiServer, account: Account = Account.RUNTIME, **user: Any) -> bytes:
+    """The kubeconfig of one of the three accounts, or of another ``user``."""
+    return kubeconfig_file(server=server.url, ca=server.ca, **(user or {"token": TOKENS[account]}))

@@ -8,6 +8,7 @@ from functools import partial
 import pytest
 from django.test import Client
 
+from tests.api_server import server  # noqa: F401 - a fixture
 from tests.cast import Cast, build_cast
 from tests.pages.visitor import Visitor
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,18 +22,13 @@ from common.secrets import seal, unseal
 from jobs.services.submit import job_submit
 from quotas.cluster_services import cluster_forget, cluster_open, shares_complete
 from quotas.models import Demand, LocalQueue, Share, TeamQueue
-from tests.api_server import ApiServer, api_server
+from tests.api_server import TOKENS, USERS, ApiServer, kubeconfig_of
 from tests.cast import Cast, build_cast
 from tests.certificates import as_file, authority, client_entries, issue, kubeconfig, kubeconfig_file, token_that_ends
 from tests.services.support import problems_of, refused, row_counts
 from tests.stage import BODY
 
-TOKENS = {
-    "runtime-token-0123456789": "system:serviceaccount:sluice-system:sluice-runtime",
-    "quota-token-0123456789": "system:serviceaccount:sluice-system:sluice-quota",
-    "node-token-0123456789": "system:serviceaccount:sluice-system:sluice-node",
-}
-RUNTIME, QUOTA, NODE = TOKENS
+RUNTIME, QUOTA, NODE = TOKENS.values()
 
 pytestmark = pytest.mark.django_db
 
@@ -45,23 +38,8 @@ def cast() -> Cast:
     return build_cast()
 
 
-@pytest.fixture
-def server(tmp_path: Path, settings: Any) -> Iterator[ApiServer]:
-    settings.SLUICE = settings.SLUICE | {"CLUSTER_ADDRESSES": AllowList.parse("127.0.0.1,localhost")}
-    with api_server(tmp_path, users=dict(TOKENS)) as server:
-        yield server
-
-
-def config(server: ApiServer, token: str = RUNTIME, **more: Any) -> bytes:
-    return kubeconfig_file(server=server.url, **(more or {"token": token}))
-
-
 def upload(server: ApiServer, **more: Any) -> Upload:
-    files = {
-        Account.RUNTIME: config(server, RUNTIME),
-        Account.QUOTA: config(server, QUOTA),
-        Account.NODE: config(server, NODE),
-    }
+    files = {account: kubeconfig_of(server, account) for account in Account}
     return replace(Upload(files), **more)
 
 
@@ -83,14 +61,14 @@ def test_a_cluster_is_connected_as_three_accounts(cast: Cast, server: ApiServer)
     assert (cluster.slug, cluster.kind, cluster.server) == ("big-blue", "kueue_volcano", server.url)
     assert (cluster.sync_error, cluster.is_default, connected.notes) == ("", False, ())
     facts = connection_facts(Cluster.objects.get(pk=cluster.pk))
-    assert [facts.accounts[account].user for account in Account] == list(TOKENS.values())
+    assert [facts.accounts[account].user for account in Account] == list(USERS.values())
     assert (facts.version, facts.has_gate, facts.has_gangs) == ("v1.34.2", True, True)
     assert cluster.settings["volcano"] is True
 
 
 def test_each_account_has_its_own_way_in(cast: Cast, server: ApiServer) -> None:
     cluster = connect(cast, server).cluster
-    for account, token in zip(Account, TOKENS, strict=True):
+    for account, token in TOKENS.items():
         connection = connection_of(cluster, account)
         assert (connection.host, connection.port, connection.address) == ("127.0.0.1", server.port, "127.0.0.1")
         assert (connection.token, connection.ca_pem) == (token, authority().certificate)
@@ -98,14 +76,14 @@ def test_each_account_has_its_own_way_in(cast: Cast, server: ApiServer) -> None:
 
 def test_a_client_certificate_is_an_account_too(cast: Cast, server: ApiServer) -> None:
     entries = client_entries(issue("system:sluice", by=authority()))
-    connected = connect(cast, server, upload=only(config(server, **entries)))
+    connected = connect(cast, server, upload=only(kubeconfig_of(server, **entries)))
     assert connected.answers == {Account.RUNTIME: connected.answers[Account.RUNTIME]}
     assert connection_facts(connected.cluster).accounts[Account.RUNTIME].user == "system:sluice"
     assert connection_of(connected.cluster, "runtime").client_key_pem
 
 
 def test_an_account_that_was_not_given_is_missed_by_its_name(cast: Cast, server: ApiServer) -> None:
-    cluster = connect(cast, server, upload=only(config(server))).cluster
+    cluster = connect(cast, server, upload=only(kubeconfig_of(server))).cluster
     for account in (Account.QUOTA, Account.NODE):
         with pytest.raises(Unauthorized) as caught:
             connection_of(cluster, account)
@@ -116,7 +94,7 @@ def test_an_account_that_was_not_given_is_missed_by_its_name(cast: Cast, server:
 
 
 def test_one_account_for_everything_is_said_and_never_guessed(cast: Cast, server: ApiServer) -> None:
-    same = {account: config(server) for account in Account}
+    same = {account: kubeconfig_of(server) for account in Account}
     problems = problems_of(lambda: connect(cast, server, upload=Upload(same)))
     assert {attr: problem.code for attr, problem in problems.items()} == {
         "quota": "same_account",
@@ -124,7 +102,7 @@ def test_one_account_for_everything_is_said_and_never_guessed(cast: Cast, server
     }
     problems = problems_of(lambda: connect(cast, server, upload=Upload(same, one_for_all=True)))
     assert {attr: problem.code for attr, problem in problems.items()} == {"one_for_all": "contradiction"}
-    cluster = connect(cast, server, upload=only(config(server), one_for_all=True)).cluster
+    cluster = connect(cast, server, upload=only(kubeconfig_of(server), one_for_all=True)).cluster
     assert {connection_of(cluster, account).token for account in Account} == {RUNTIME}
 
 
@@ -134,7 +112,7 @@ def test_the_fingerprint_changes_with_any_account_and_tells_nothing(cast: Cast, 
     again = credentials_replace(actor=cast.actor("admin"), cluster=cluster, upload=upload(server)).cluster
     assert again.fingerprint == before
     changed = credentials_replace(
-        actor=cast.actor("admin"), cluster=cluster, upload=only(config(server, QUOTA))
+        actor=cast.actor("admin"), cluster=cluster, upload=only(kubeconfig_of(server, Account.QUOTA))
     ).cluster
     assert changed.fingerprint != before
     assert len(before) == 16
@@ -178,7 +156,7 @@ def test_what_is_missing_in_the_cluster_is_said(cast: Cast, server: ApiServer) -
 def test_an_account_that_ends_soon_is_said(cast: Cast, server: ApiServer) -> None:
     token = token_that_ends(timezone.now() + timedelta(hours=1))
     server.users[token] = "short"
-    connected = connect(cast, server, upload=only(config(server, token)))
+    connected = connect(cast, server, upload=only(kubeconfig_of(server, token=token)))
     assert "The account for Jobs ends on" in connected.notes[0]
     row = next(row for row in cluster_view(viewer=cast.actor("admin"), slug="big-blue").accounts if row.facts)
     assert row.ends == "soon"
@@ -222,7 +200,10 @@ def test_everything_that_is_wrong_is_said_at_once(cast: Cast, server: ApiServer)
 
 
 def test_accounts_of_different_addresses_do_not_belong_together(cast: Cast, server: ApiServer) -> None:
-    files = {Account.RUNTIME: config(server), Account.QUOTA: kubeconfig_file(server="https://localhost:1", token=QUOTA)}
+    files = {
+        Account.RUNTIME: kubeconfig_of(server),
+        Account.QUOTA: kubeconfig_file(server="https://localhost:1", token=QUOTA),
+    }
     assert problems_of(lambda: connect(cast, server, upload=Upload(files)))["quota"].code == "other_server"
 
 
@@ -296,7 +277,9 @@ def test_new_credentials_take_the_place_of_all_old_ones(cast: Cast, server: ApiS
         sync_error="unauthorized", rest_until=timezone.now(), settings={**cluster.settings, "git_image": "git:1"}
     )
     actor = cast.actor("admin")
-    replaced = credentials_replace(actor=actor, cluster=cluster, upload=only(config(server, QUOTA))).cluster
+    replaced = credentials_replace(
+        actor=actor, cluster=cluster, upload=only(kubeconfig_of(server, Account.QUOTA))
+    ).cluster
     stored = Cluster.objects.get(pk=cluster.pk)
     assert (stored.sync_error, stored.rest_until, stored.settings["git_image"]) == ("", None, "git:1")
     assert set(connection_facts(stored).accounts) == {Account.RUNTIME}
@@ -309,7 +292,7 @@ def test_refused_credentials_leave_the_old_ones(cast: Cast, server: ApiServer) -
     cluster = connect(cast, server).cluster
     problems = problems_of(
         lambda: credentials_replace(
-            actor=cast.actor("admin"), cluster=cluster, upload=only(config(server, "unknown-token"))
+            actor=cast.actor("admin"), cluster=cluster, upload=only(kubeconfig_of(server, token="unknown-token"))
         )
     )
     assert problems["runtime"].code == "unauthorized"
@@ -445,5 +428,5 @@ def test_contexts_are_chosen_by_name(cast: Cast, server: ApiServer) -> None:
 def test_an_end_of_a_certificate_is_kept(cast: Cast, server: ApiServer) -> None:
     end = datetime(2100, 5, 1, tzinfo=UTC)
     entries = client_entries(issue("system:sluice", by=authority(), end=end))
-    cluster = connect(cast, server, upload=only(config(server, **entries))).cluster
+    cluster = connect(cast, server, upload=only(kubeconfig_of(server, **entries))).cluster
     assert connection_facts(Cluster.objects.get(pk=cluster.pk)).accounts[Account.RUNTIME].valid_until == end
