@@ -6,21 +6,21 @@ inference service is a Deployment under Kueue. Why it is so: docs/kueue-volcano.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import ClassVar
 
 from clusters.backends.kueue_volcano import names, quotas
-from clusters.backends.kueue_volcano.client import KubeClient, Missing
+from clusters.backends.kueue_volcano.client import Exists, KubeClient, Missing
 from clusters.backends.kueue_volcano.clients import client_of, fresh_client
 from clusters.backends.kueue_volcano.discovery import lacking
 from clusters.backends.kueue_volcano.inference import deployment_manifest
 from clusters.backends.kueue_volcano.inventory import cluster_inventory
 from clusters.backends.kueue_volcano.lists import FOLLOWED, list_all
 from clusters.backends.kueue_volcano.logs import tail
-from clusters.backends.kueue_volcano.manifests import job_manifest, pod_group_manifest
+from clusters.backends.kueue_volcano.manifests import job_manifest, pod_group_manifest, secret_manifest
 from clusters.backends.kueue_volcano.mirror import Mirror
 from clusters.backends.kueue_volcano.objects import Objects, heads_of
 from clusters.backends.kueue_volcano.settings import shape_of
@@ -34,6 +34,7 @@ from clusters.contract import (
     Observation,
     QuotaPlan,
     QuotaSyncReport,
+    Rejected,
     Retryable,
     Scope,
     WorkloadFacts,
@@ -183,6 +184,22 @@ class KueueVolcanoBackend:
             cluster=self._cluster, job_ulid=ref.job_ulid, attempt_no=ref.attempt, gone=False
         ).first()
         return facts_from_json(row.facts) if row is not None else None
+
+    # ------------------------------------------------------------------- secrets
+
+    def put_secret(self, space: str, name: str, data: Mapping[str, bytes]) -> None:
+        """Written anew: the account may neither read nor change a secret. A pod that starts in between tries again."""
+        manifest = secret_manifest(space, name, data, self._shape)
+        self.drop_secret(space, name)
+        try:
+            self._client.create(names.SECRETS.path(space), manifest)
+        except Missing as error:
+            raise Retryable("space_missing", error.detail) from error
+        except Exists as error:
+            raise Rejected("name_taken", f"Secret {space}/{name}") from error
+
+    def drop_secret(self, space: str, name: str) -> None:
+        self._client.delete_named(names.SECRETS.path(space), name, f"{names.INSTALLATION}={self._installation}")
 
     # ------------------------------------------------------------------- quotas
 

@@ -120,6 +120,11 @@ class KubeClient:
                 raise Missing("not_found", error.detail) from error
             raise
 
+    def delete_named(self, path: str, name: str, label: str) -> None:
+        """Delete the object of this name in a collection if it carries ``label``; without reading anything."""
+        params = {"fieldSelector": f"metadata.name={name}", "labelSelector": label}
+        self._call("DELETE", path, params, encode({"kind": "DeleteOptions", "apiVersion": "v1"}))
+
     @contextmanager
     def stream(
         self, path: str, params: Mapping[str, str], silence: float = SILENCE_SECONDS
