@@ -95,9 +95,10 @@ class KueueVolcanoBackend:
     def stop(self, ref: WorkloadRef, grace: timedelta) -> None:
         """Pods end within the grace of their own manifest; ``grace`` was written there at submit."""
         kind = _kind_of(ref)
-        if ref.uid is None and (found := self._objects.find(kind, ref)) is None:
-            return
-        self._objects.remove(kind, ref.space, ref.object_name, ref.uid or found.uid)
+        found = None if ref.uid else self._objects.find(kind, ref)
+        uid = ref.uid or (found.uid if found is not None else None)
+        if uid is not None:
+            self._objects.remove(kind, ref.space, ref.object_name, uid)
 
     def set_held(self, ref: WorkloadRef, held: bool) -> None:
         """Training: the Workload is made inactive (V5). Inference: no replicas."""

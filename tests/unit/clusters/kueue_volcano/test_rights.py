@@ -69,6 +69,12 @@ def test_no_account_reads_a_secret(account: str) -> None:
     assert not grants(account).get(("", "secrets"), set()) & READ
 
 
+def test_many_objects_at_once_are_deleted_of_secrets_only() -> None:
+    for account in Account:
+        kinds = {resource for (_, resource), verbs in grants(account).items() if "deletecollection" in verbs}
+        assert kinds == ({"secrets"} if account is Account.RUNTIME else set())
+
+
 def test_only_the_account_for_nodes_changes_a_node() -> None:
     assert [account for account in Account if grants(account).get(("", "nodes"), set()) - READ] == [Account.NODE]
 
@@ -88,3 +94,17 @@ def test_the_account_for_quotas_sees_no_job_and_no_pod() -> None:
 
 def test_spaces_and_what_lies_in_them_are_never_deleted() -> None:
     assert all("delete" not in grants(account).get(("", "namespaces"), set()) for account in Account)
+
+
+def test_the_policy_watches_whatever_the_account_for_jobs_may_write() -> None:
+    policy, binding = yaml.safe_load_all((FILE.parent / "admission-policy.yaml").read_text(encoding="utf-8"))
+    rules = policy["spec"]["matchConstraints"]["resourceRules"]
+    watched = {(group, resource) for rule in rules for group in rule["apiGroups"] for resource in rule["resources"]}
+    assert watched == {thing for thing, verbs in grants(Account.RUNTIME).items() if verbs - READ}
+    assert all(rule["operations"] == ["CREATE", "UPDATE", "DELETE"] for rule in rules)
+    versions = {rule["resources"][0]: rule["apiVersions"] for rule in rules}
+    for kind in (names.JOBS, names.DEPLOYMENTS, names.POD_GROUPS, names.WORKLOADS, names.SECRETS):
+        assert versions[kind.plural] == [kind.version]
+    assert "system:serviceaccount:sluice-system:sluice-runtime" in policy["spec"]["matchConditions"][0]["expression"]
+    assert f'"{names.SPACE}"' in policy["spec"]["validations"][0]["expression"]
+    assert binding["spec"] == {"policyName": policy["metadata"]["name"], "validationActions": ["Deny"]}
