@@ -14,7 +14,7 @@ from clusters.backends.kueue_volcano.credentials import Account
 FILE = Path(__file__).resolve().parents[4] / "deploy" / "rbac.yaml"
 DOCUMENTS: list[dict[str, Any]] = list(yaml.safe_load_all(FILE.read_text(encoding="utf-8")))
 READ = {"get", "list", "watch"}
-VERBS = READ | {"create", "patch", "delete"}
+VERBS = READ | {"create", "patch", "delete", "deletecollection"}
 
 
 def of_kind(kind: str) -> dict[str, dict[str, Any]]:
