@@ -17,7 +17,7 @@ from common.errors import NotFound
 from common.ids import is_ulid
 from common.pages import Page, keyset_page
 from jobs.domain.operations import Operation
-from jobs.domain.words import LIVE_STATES, JobState, Priority, priority_value
+from jobs.domain.words import LIVE_STATES, WAITING_STATES, Desired, JobState, Priority, priority_value
 from jobs.domain.words import Kind as JobKind
 from jobs.models import Attempt, Job, JobEvent, Run
 from jobs.privacy import facts_for, visible_names
@@ -138,7 +138,7 @@ def person_load(*, viewer: Actor, filters: JobFilters) -> PersonLoad:
     found = rows.order_by().aggregate(
         running=Sum("cards", filter=cards & Q(state=JobState.RUNNING.value)),
         creating=Sum("cards", filter=cards & Q(state=JobState.CREATING.value)),
-        waiting=Count("pk", filter=Q(state__in=[JobState.QUEUED.value, JobState.RETRYING.value], held=False)),
+        waiting=Count("pk", filter=Q(state__in=WAITING_STATES, held=False, rests_until=None)),
     )
     return PersonLoad(found["running"] or 0, found["creating"] or 0, found["waiting"])
 
@@ -244,25 +244,49 @@ def timeline(*, viewer: Actor, job: Job) -> list[TimelineEntry]:
 
 @dataclass(frozen=True, slots=True)
 class Possible:
-    """Whether an operation can be done now, and else why not (to show it greyed)."""
+    """Whether an operation can be done now, and else why not (to show it greyed).
+
+    ``offered`` leaves out what would only be in the way: hold beside resume, and what the viewer's role never does.
+    """
 
     operation: Operation
     allowed: bool
     why_not: str
+    offered: bool = True
 
 
 def possible_operations(*, viewer: Actor, job: Job) -> list[Possible]:
     """All operations for a job the viewer sees; no query."""
-    result = []
-    for operation in Operation:
-        if not all(can(viewer, action, job) for action in actions_of(operation, job)):
-            result.append(
-                Possible(operation, False, str(_("Only its owner, a lead of the team or an admin may do this.")))
-            )
-            continue
-        refusal = refusal_of(operation, job)
-        result.append(Possible(operation, refusal is None, str(refusal.message) if refusal else ""))
-    return result
+    return [_possible(viewer, job, operation) for operation in Operation]
+
+
+def _possible(viewer: Actor, job: Job, operation: Operation) -> Possible:
+    can_resume = job.held or job.rests_until is not None
+    offered = {Operation.HOLD: not job.held, Operation.RESUME: can_resume}.get(operation, True)
+    if not all(can(viewer, action, job) for action in actions_of(operation, job)):
+        if operation in _LEADS_ONLY or (operation is Operation.RESUME and not job.held):
+            offered = False
+            why_not = _("Only a lead of the team or an admin may do this.")
+        else:
+            why_not = _("Only its owner, a lead of the team or an admin may do this.")
+        return Possible(operation, False, str(why_not), offered)
+    refusal = refusal_of(operation, job)
+    return Possible(operation, refusal is None, str(refusal.message) if refusal else "", offered)
+
+
+_LEADS_ONLY = frozenset({Operation.PREEMPT})
+
+
+def beneficiaries(*, viewer: Actor, job: Job, limit: int = 100) -> list[Job]:
+    """Jobs that a preemption of ``job`` could help: they wait for the same cards, in the order they are tried.
+
+    Those of its team, for admins those of all; one query.
+    """
+    rows = jobs_visible(viewer).filter(group=job.group_id, state__in=WAITING_STATES, held=False, rests_until=None)
+    if not viewer.is_admin:
+        rows = rows.filter(team=job.team_id)
+    rows = rows.exclude(pk=job.pk).exclude(desired=Desired.CANCEL.value)
+    return list(rows.order_by(_PRIORITY_ORDER.desc(), "submitted_at", "id")[:limit])
 
 
 # --------------------------------------------------------------------------- a team's queue and who fills it
@@ -277,10 +301,12 @@ _PRIORITY_ORDER = Case(
 
 @dataclass(frozen=True, slots=True)
 class TeamQueueView:
-    """A team's live jobs for its lead: waiting in the order they are tried, held apart, then what runs."""
+    """A team's live jobs for its lead: waiting in the order they are tried, then those held or giving way, then what
+    runs.
+    """
 
     waiting: list[Job]
-    held: list[Job]
+    aside: list[Job]
     active: list[Job]
     waiting_total: int
     active_total: int
@@ -289,12 +315,12 @@ class TeamQueueView:
 def team_queue(*, viewer: Actor, team_id: int, limit: int = 100) -> TeamQueueView:
     """The live jobs of one team the viewer may see, at most ``limit`` of each part; four queries."""
     rows = jobs_visible(viewer).filter(team_id=team_id)
-    queued = rows.filter(state__in=[JobState.QUEUED.value, JobState.RETRYING.value])
+    queued = rows.filter(state__in=WAITING_STATES)
     active = rows.filter(state__in=[JobState.CREATING.value, JobState.RUNNING.value])
-    waiting = queued.filter(held=False)
+    waiting = queued.filter(held=False, rests_until=None)
     return TeamQueueView(
         waiting=list(waiting.order_by(_PRIORITY_ORDER.desc(), "submitted_at", "id")[:limit]),
-        held=list(queued.filter(held=True).order_by("submitted_at", "id")[:limit]),
+        aside=list(queued.filter(~Q(held=False, rests_until=None)).order_by("submitted_at", "id")[:limit]),
         active=list(active.order_by("-cards", "submitted_at", "id")[:limit]),
         waiting_total=waiting.count(),
         active_total=active.count(),

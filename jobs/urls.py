@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path, register_converter
 
 from jobs.domain.operations import Operation
-from jobs.pages import engineer, job
+from jobs.pages import engineer, job, operate
 
 
 class OperationConverter:
@@ -30,5 +30,5 @@ urlpatterns = [
     path("jobs/<str:public_id>/", job.detail, name="detail"),
     path("jobs/<str:public_id>/logs/", job.logs, name="logs"),
     path("jobs/<str:public_id>/log-file/", job.log_file, name="log_file"),
-    path("jobs/<str:public_id>/<operation:operation>/", job.operate, name="operate"),
+    path("jobs/<str:public_id>/<operation:operation>/", operate.operate, name="operate"),
 ]

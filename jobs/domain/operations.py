@@ -118,9 +118,7 @@ def cell(operation: Operation, situation: Situation) -> Cell:
             return Cell(Effect.NEW_RANK)
         return Cell(Effect.NEW_PRIORITY, Place.BY_PRIORITY)
     if situation.requeuing:
-        return (
-            Cell(Effect.NO_CHANGE, Place.TAIL) if operation is Operation.REQUEUE else _refused(Refusal.BEING_REQUEUED)
-        )
+        return Cell(Effect.NO_CHANGE) if operation is Operation.REQUEUE else _refused(Refusal.BEING_REQUEUED)
     return _LIVE[operation](situation)
 
 

@@ -1,36 +1,30 @@
-"""One job, in every console: state and why, attempts and runs, logs, and what can be done."""
+"""One job, in every console: state and why, attempts and runs, logs, and what can be done (`jobs.pages.operate`)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_safe
 
 from accounts.actors import Actor
 from accounts.policy import Action, can, require
 from accounts.web import actor_of_page, signed_in
-from common.errors import DomainError, NotFound
+from common.errors import NotFound
 from common.htmx import render_page, wants_partial
-from jobs import labels, selectors
+from jobs import selectors
 from jobs.charts import attempts_chart, draw_blocks
 from jobs.charts.nodes import Square
-from jobs.domain.operations import Effect, Operation, Place, cell
 from jobs.domain.words import TERMINAL_STATES
 from jobs.logs import LogPage, last_lines, raw_log, read_logs
 from jobs.models import Attempt, Job
-from jobs.services.operations import ACTIONS, job_operate, situation_of
 
 FIRST_LINES = 200
 EVENTS_SHOWN = 50
@@ -166,105 +160,3 @@ def log_file(request: HttpRequest, public_id: str) -> HttpResponseBase:
     response = StreamingHttpResponse(raw_log(attempt), content_type="application/octet-stream")
     response["Content-Disposition"] = f'attachment; filename="{attempt.object_name}.log"'
     return response
-
-
-# --------------------------------------------------------------------------- operations
-
-
-@dataclass(frozen=True, slots=True)
-class Wording:
-    """What the question of an operation is called."""
-
-    title: str | Promise
-    do_label: str | Promise
-    back_label: str | Promise
-    done: str | Promise
-    risky: bool = False
-
-
-WORDINGS = {
-    Operation.CANCEL: Wording(
-        gettext_lazy("Cancel %(name)s?"),
-        gettext_lazy("Cancel the job"),
-        gettext_lazy("Keep the job"),
-        gettext_lazy("The job is being cancelled."),
-        risky=True,
-    ),
-    Operation.HOLD: Wording(
-        gettext_lazy("Hold %(name)s?"),
-        gettext_lazy("Hold the job"),
-        gettext_lazy("Leave it as it is"),
-        gettext_lazy("The job is held until somebody resumes it."),
-    ),
-    Operation.RESUME: Wording(
-        gettext_lazy("Resume %(name)s?"),
-        gettext_lazy("Resume the job"),
-        gettext_lazy("Leave it held"),
-        gettext_lazy("The job waits in the queue again."),
-    ),
-    Operation.RESTART: Wording(
-        gettext_lazy("Restart %(name)s?"),
-        gettext_lazy("Restart the job"),
-        gettext_lazy("Leave it ended"),
-        gettext_lazy("A new attempt is queued."),
-    ),
-}
-_EFFECT_ICONS = {
-    Effect.NO_CHANGE: "info-circle",
-    Effect.STOPS: "player-stop",
-    Effect.NEW_ATTEMPT: "rotate-clockwise",
-    Effect.LEAVES_QUEUE: "player-pause",
-    Effect.GIVES_CARDS_BACK: "player-pause",
-    Effect.NOT_SENT: "player-pause",
-    Effect.ENTERS_QUEUE: "stack-2",
-}
-
-
-@signed_in
-@require_http_methods(["GET", "HEAD", "POST"])
-def operate(request: HttpRequest, public_id: str, operation: Operation) -> HttpResponse:
-    """Ask with the effect as it stands, then do it. What has changed since the question is asked again (409)."""
-    actor = actor_of_page(request)
-    job = selectors.job_get(viewer=actor, public_id=public_id)
-    require(actor, ACTIONS[operation], job)
-    if request.method != "POST":
-        return _question(request, job, operation)
-    effect = cell(operation, situation_of(job)).effect
-    if effect is not None and request.POST.get("effect", effect.value) != effect.value:
-        moved_on = _("The job has moved on since you were asked. This is what happens now.")
-        return _question(request, job, operation, note=moved_on, status=409)
-    try:
-        job_operate(actor=actor, job=job, operation=operation)
-    except DomainError as error:
-        return _question(request, job, operation, note=str(error.message), status=error.status)
-    messages.success(request, str(WORDINGS[operation].done))
-    return redirect("jobs:detail", job.public_id)
-
-
-def _question(
-    request: HttpRequest, job: Job, operation: Operation, *, note: str = "", status: int = 200
-) -> HttpResponse:
-    found = cell(operation, situation_of(job))
-    wording = WORDINGS[operation]
-    effects: list[tuple[str, str]] = []
-    if found.effect is not None:
-        effects.append((_EFFECT_ICONS[found.effect], str(labels.EFFECTS[found.effect])))
-    if found.place is not Place.NONE:
-        effects.append(("clock", str(labels.PLACES[found.place])))
-    if found.loses_work:
-        effects.append(("database", str(labels.LOSES_WORK)))
-    refusal = labels.REFUSALS[found.refusal] if found.refusal else ""
-    confirm = {
-        "title": str(wording.title) % {"name": job.display_name},
-        "effects": effects,
-        "note": note or refusal,
-        "is_possible": found.effect is not None,
-        "hidden": [("effect", found.effect.value)] if found.effect else [],
-        "action_url": reverse("jobs:operate", args=[job.public_id, operation.value]),
-        "back_url": reverse("jobs:detail", args=[job.public_id]),
-        "back_label": wording.back_label if found.effect else _("Back"),
-        "do_label": wording.do_label,
-        "risky": wording.risky or found.loses_work,
-    }
-    context = {"job": job, "confirm": confirm, "heading": "h2" if wants_partial(request) else "h1"}
-    return render_page(request, "jobs/operate.html", context, partial="question", status=status)

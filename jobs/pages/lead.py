@@ -24,8 +24,8 @@ def overview(request: HttpRequest, team: str) -> HttpResponse:
     rows = [row for row in quota_rows(viewer=viewer) if row.team_id == found.pk]
     cards = [row for row in rows if row.unit == "card"]
     queue = selectors.team_queue(viewer=viewer, team_id=found.pk)
-    jobs = job_rows_of(viewer, [*queue.waiting, *queue.held, *queue.active], with_operations=True)
-    held_from, active_from = len(queue.waiting), len(queue.waiting) + len(queue.held)
+    jobs = job_rows_of(viewer, [*queue.waiting, *queue.aside, *queue.active], with_operations=True)
+    aside_from, active_from = len(queue.waiting), len(queue.waiting) + len(queue.aside)
     return render_page(
         request,
         "jobs/team.html",
@@ -36,9 +36,9 @@ def overview(request: HttpRequest, team: str) -> HttpResponse:
             "reserved": sum(row.reserved for row in cards),
             "borrowed": sum(row.borrowed + row.over for row in cards),
             "pending": sum(row.pending for row in rows),
-            "waiting": jobs[:held_from],
+            "waiting": jobs[:aside_from],
             "waiting_total": queue.waiting_total,
-            "held": jobs[held_from:active_from],
+            "aside": jobs[aside_from:active_from],
             "active": jobs[active_from:],
             "active_total": queue.active_total,
             "holders": selectors.team_holders(viewer=viewer, team_id=found.pk),

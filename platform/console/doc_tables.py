@@ -103,13 +103,27 @@ def _states() -> str:
 # --------------------------------------------------------------------------- operations
 
 
-def _situation(situation: Situation) -> str:
-    words: list[object] = [STATES[situation.state]]
-    if situation.held:
-        words.append(_("held"))
-    if situation.cancelling:
-        words.append(_("being cancelled"))
-    return listed(words)
+_FLAG_WORDS: dict[str, Callable[[], str]] = {
+    "held": lambda: _("held"),
+    "resting": lambda: _("giving way"),
+    "requeuing": lambda: _("being requeued"),
+    "cancelling": lambda: _("being cancelled"),
+}
+
+
+def _situations(same: Iterable[Situation]) -> str:
+    """Situations with the same outcome: states that differ in nothing else stand together."""
+    states: dict[tuple[str, ...], list[object]] = {}
+    for situation in same:
+        flags = tuple(name for name in _FLAG_WORDS if getattr(situation, name))
+        states.setdefault(flags, []).append(STATES[situation.state])
+    between = pgettext("between conditions", "; ")
+    return between.join(
+        _("%(states)s (%(flags)s)") % {"states": listed(names), "flags": listed(_FLAG_WORDS[flag]() for flag in flags)}
+        if flags
+        else listed(names)
+        for flags, names in states.items()
+    )
 
 
 def _outcome(found: Cell) -> str:
@@ -123,14 +137,19 @@ def _outcome(found: Cell) -> str:
 def _operations() -> str:
     sections = []
     for operation in Operation:
-        rows = [
-            [_situation(s), _outcome(cell(operation, s)), MAKES[cell(operation, s).makes] or "–"] for s in situations()
-        ]
+        same: dict[Cell, list[Situation]] = {}
+        for situation in situations():
+            same.setdefault(cell(operation, situation), []).append(situation)
+        rows = [[_situations(found), _outcome(each), MAKES[each.makes] or "–"] for each, found in same.items()]
         sections.append(_heading(OPERATIONS[operation]))
         sections.append(_table([_("State"), _("What happens"), _("Makes")], rows))
     return _page(
         _("Operations"),
-        _("What cancel, restart, hold and resume do in each state. Who may do them: see permissions."),
+        _("What each operation does in each state. Who may do it: see permissions."),
+        _(
+            "A preempted job gives way: it is out of the queue until the job named as its beneficiary has its cards or"
+            " waits for them no more, for at most 15 minutes. Then it is in the queue again, in its old place."
+        ),
         *sections,
     )
 

@@ -25,7 +25,26 @@ API_OF_PAGE: dict[str, tuple[str, ...]] = {
     "admin_console:people_add": ("people_create",),
     "admin_console:quotas": ("shares_set",),
     "admin_console:team_add": ("teams_create",),
-    "jobs:operate": ("jobs_cancel", "jobs_restart", "jobs_hold", "jobs_resume"),
+    "admin_console:supplies": (
+        "variables_set",
+        "variables_drop",
+        "registry_set",
+        "registry_drop",
+        "dataset_set",
+        "dataset_remove",
+        "storage_set",
+        "rules_set",
+    ),
+    "team:supplies": ("variables_set", "variables_drop", "registry_set", "registry_drop"),
+    "jobs:operate": (
+        "jobs_cancel",
+        "jobs_restart",
+        "jobs_hold",
+        "jobs_resume",
+        "jobs_preempt",
+        "jobs_requeue",
+        "jobs_priority",
+    ),
     "jobs:submit": ("jobs_submit",),
 }
 NOT_OURS = {"account_login", "account_logout"}

@@ -265,7 +265,7 @@ def test_a_teammates_job_can_be_seen_but_its_buttons_are_closed_and_say_why(stag
     teammate = visitor("eng-vision-2")
     text = html(teammate.get(page(job)))
     closed = re.findall(r'id="act-(\w+)" type="button" aria-disabled="true" aria-describedby="why-not-\w+"', text)
-    assert set(closed) == {"cancel", "restart", "hold"}
+    assert set(closed) == {"cancel", "restart", "hold", "requeue", "priority"}
     assert "Only its owner, a lead of the team or an admin may do this." in words(teammate.get(page(job)))
     assert teammate.get(page(job, "cancel/")).status_code == 403
     assert teammate.post(page(job, "cancel/")).status_code == 403

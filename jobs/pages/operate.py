@@ -1,0 +1,179 @@
+"""The question before an operation on one job, with its effect as it stands and what the operation needs to know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods
+
+from accounts.actors import Actor
+from accounts.policy import require
+from accounts.web import actor_of_page, signed_in
+from common.errors import DomainError, InvalidInput
+from common.htmx import render_page, wants_partial
+from jobs import labels, selectors
+from jobs.domain.operations import Cell, Effect, Operation, Place, cell
+from jobs.forms import PreemptForm, PriorityForm
+from jobs.models import Job
+from jobs.services.operations import actions_of, job_operate, situation_of
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """What the question of an operation is called."""
+
+    title: str | Promise
+    do_label: str | Promise
+    back_label: str | Promise
+    done: str | Promise
+    risky: bool = False
+
+
+WORDINGS = {
+    Operation.CANCEL: Wording(
+        gettext_lazy("Cancel %(name)s?"),
+        gettext_lazy("Cancel the job"),
+        gettext_lazy("Keep the job"),
+        gettext_lazy("The job is being cancelled."),
+        risky=True,
+    ),
+    Operation.HOLD: Wording(
+        gettext_lazy("Hold %(name)s?"),
+        gettext_lazy("Hold the job"),
+        gettext_lazy("Leave it as it is"),
+        gettext_lazy("The job is held until somebody resumes it."),
+    ),
+    Operation.RESUME: Wording(
+        gettext_lazy("Resume %(name)s?"),
+        gettext_lazy("Resume the job"),
+        gettext_lazy("Leave it out of the queue"),
+        gettext_lazy("The job is asked to go on."),
+    ),
+    Operation.RESTART: Wording(
+        gettext_lazy("Restart %(name)s?"),
+        gettext_lazy("Restart the job"),
+        gettext_lazy("Leave it ended"),
+        gettext_lazy("A new attempt is queued."),
+    ),
+    Operation.PREEMPT: Wording(
+        gettext_lazy("Preempt %(name)s?"),
+        gettext_lazy("Preempt the job"),
+        gettext_lazy("Let it go on"),
+        gettext_lazy("The job gives way and comes back by itself."),
+        risky=True,
+    ),
+    Operation.REQUEUE: Wording(
+        gettext_lazy("Requeue %(name)s?"),
+        gettext_lazy("Requeue the job"),
+        gettext_lazy("Leave it as it is"),
+        gettext_lazy("The job is being requeued."),
+    ),
+    Operation.PRIORITY: Wording(
+        gettext_lazy("Change the priority of %(name)s?"),
+        gettext_lazy("Change the priority"),
+        gettext_lazy("Leave it as it is"),
+        gettext_lazy("The job has its new priority."),
+    ),
+}
+EFFECT_ICONS = {
+    Effect.NO_CHANGE: "info-circle",
+    Effect.STOPS: "player-stop",
+    Effect.NEW_ATTEMPT: "rotate-clockwise",
+    Effect.LEAVES_QUEUE: "player-pause",
+    Effect.GIVES_CARDS_BACK: "player-pause",
+    Effect.NOT_SENT: "player-pause",
+    Effect.STAYS_OUT: "player-pause",
+    Effect.ENTERS_QUEUE: "stack-2",
+    Effect.GIVES_WAY_ON: "arrows-exchange",
+    Effect.GIVES_WAY: "arrows-exchange",
+    Effect.STARTS_ANEW: "arrow-back-up",
+    Effect.NEW_PRIORITY: "stack-2",
+    Effect.NEW_RANK: "stack-2",
+}
+
+
+@signed_in
+@require_http_methods(["GET", "HEAD", "POST"])
+def operate(request: HttpRequest, public_id: str, operation: Operation) -> HttpResponse:
+    """Ask with the effect as it stands, then do it. What has changed since the question is asked again (409)."""
+    actor = actor_of_page(request)
+    job = selectors.job_get(viewer=actor, public_id=public_id)
+    for action in actions_of(operation, job):
+        require(actor, action, job)
+    question = _Question(request, job, operation, _form_of(request, actor, job, operation))
+    if request.method != "POST":
+        return question.page()
+    effect = cell(operation, situation_of(job)).effect
+    if effect is not None and request.POST.get("effect", effect.value) != effect.value:
+        moved_on = _("The job has moved on since you were asked. This is what happens now.")
+        return question.page(note=moved_on, status=409)
+    form = question.form
+    data = form.data_for_service() if form is not None and form.is_valid() else {}
+    try:
+        job_operate(actor=actor, job=job, operation=operation, data=data)
+    except InvalidInput as error:
+        if form is not None:
+            form.add_problems(error, form.ATTRS)
+        return question.page(status=422)
+    except DomainError as error:
+        return question.page(note=str(error.message), status=error.status)
+    messages.success(request, str(WORDINGS[operation].done))
+    return redirect("jobs:detail", job.public_id)
+
+
+def _form_of(request: HttpRequest, actor: Actor, job: Job, operation: Operation) -> PreemptForm | PriorityForm | None:
+    typed = request.POST if request.method == "POST" else None
+    if operation is Operation.PREEMPT:
+        return PreemptForm(typed, waiting=selectors.beneficiaries(viewer=actor, job=job))
+    if operation is Operation.PRIORITY:
+        return PriorityForm(typed, actor=actor, team_id=job.team_id, present=job.priority)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    request: HttpRequest
+    job: Job
+    operation: Operation
+    form: PreemptForm | PriorityForm | None
+
+    def page(self, *, note: str = "", status: int = 200) -> HttpResponse:
+        job, operation = self.job, self.operation
+        found = cell(operation, situation_of(job))
+        wording = WORDINGS[operation]
+        refusal = labels.REFUSALS[found.refusal] if found.refusal else ""
+        confirm = {
+            "title": str(wording.title) % {"name": job.display_name},
+            "effects": effects_of(found),
+            "note": note or refusal,
+            "is_possible": found.effect is not None,
+            "hidden": [("effect", found.effect.value)] if found.effect else [],
+            "form": self.form if found.effect else None,
+            "action_url": reverse("jobs:operate", args=[job.public_id, operation.value]),
+            "back_url": reverse("jobs:detail", args=[job.public_id]),
+            "back_label": wording.back_label if found.effect else _("Back"),
+            "do_label": wording.do_label,
+            "risky": wording.risky or found.loses_work,
+        }
+        heading = "h2" if wants_partial(self.request) else "h1"
+        context = {"job": job, "confirm": confirm, "heading": heading}
+        return render_page(self.request, "jobs/operate.html", context, partial="question", status=status)
+
+
+def effects_of(found: Cell) -> list[tuple[str, str]]:
+    """What happens, as pairs of an icon and a sentence."""
+    effects: list[tuple[str, str]] = []
+    if found.effect is not None:
+        effects.append((EFFECT_ICONS[found.effect], str(labels.EFFECTS[found.effect])))
+    if found.place is not Place.NONE:
+        effects.append(("clock", str(labels.PLACES[found.place])))
+    if found.loses_work:
+        effects.append(("database", str(labels.LOSES_WORK)))
+    return effects
