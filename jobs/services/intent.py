@@ -19,7 +19,6 @@ from common.errors import FieldProblem, InvalidInput
 from jobs.domain.choice import Candidate, choose_group, usable_candidates
 from jobs.domain.shape import NoShape, Shape, shape_of
 from jobs.domain.words import Framework, Kind, Priority
-from jobs.models import Job
 from jobs.services.fields import (
     KNOWN_FIELDS,
     REASON_MAX,
@@ -35,9 +34,10 @@ from jobs.services.fields import (
     retries_field,
     word_field,
 )
+from jobs.services.lookups import Lookups
 from jobs.services.supplies import Given, supply_fields
 from quotas.models import LocalQueue
-from quotas.selectors import QueuePlace, queue_places
+from quotas.selectors import QueuePlace
 from quotas.selectors.places import GroupPlace
 
 
@@ -65,9 +65,13 @@ class Intent:
     given: Given
 
 
-def check_intent(actor: Actor, data: Mapping[str, Any]) -> Intent:
-    """Check everything. Raises InvalidInput with one problem per wrong field; stores nothing."""
+def check_intent(actor: Actor, data: Mapping[str, Any], lookups: Lookups | None = None) -> Intent:
+    """Check everything. Raises InvalidInput with one problem per wrong field; stores nothing.
+
+    Several jobs of one request share their ``lookups``.
+    """
     checks = Checks(data)
+    lookups = lookups or Lookups(actor)
     for name in sorted(set(data) - KNOWN_FIELDS):
         shown = name.encode("utf-8", "replace").decode()  # it goes back in the answer, whatever it is
         checks.add(shown, "unknown_field", _("This field is not known. Check its spelling."))
@@ -82,14 +86,16 @@ def check_intent(actor: Actor, data: Mapping[str, Any]) -> Intent:
     env = env_field(checks)
     max_run_seconds = max_run_field(checks)
     retry_limit = retries_field(checks)
-    team, place, local_queue = _queue(checks, actor)
+    team, place, local_queue = _queue(checks, lookups)
     priority_reason = checks.text("priority_reason").strip()[:REASON_MAX]
     priority = priority_field(checks, actor, team.pk if team else None, priority_reason)
     group, shape = None, None
     if place is not None and cards is not None and framework is not None and kind is not None:
-        group, shape = _group_and_shape(checks, actor, place, cards, framework, kind)
+        group, shape = _group_and_shape(checks, lookups, place, cards, framework, kind)
     cpu, memory = cpu_and_memory_fields(checks, cards)
-    given = supply_fields(checks, team, place.cluster, image) if team is not None and place is not None else Given()
+    given = Given()
+    if team is not None and place is not None:
+        given = supply_fields(checks, lookups, team, place.cluster, image)
     if checks.problems:
         raise InvalidInput(checks.problems)
     assert team and place and local_queue and framework and kind and priority and shape is not None
@@ -128,21 +134,22 @@ class Whereabouts:
 def check_place(actor: Actor, data: Mapping[str, Any]) -> Whereabouts:
     """The part of :func:`check_intent` that finds queue, node group and shape; for the answer while typing."""
     checks = Checks(data)
+    lookups = Lookups(actor)
     framework = word_field(checks, "framework", Framework, "")
     kind = kind_field(checks)
     cards = cards_field(checks)
-    _team, place, _local_queue = _queue(checks, actor)
+    _team, place, _local_queue = _queue(checks, lookups)
     group, shape = None, None
     if place is not None and cards is not None and framework is not None and kind is not None:
-        group, shape = _group_and_shape(checks, actor, place, cards, framework, kind)
+        group, shape = _group_and_shape(checks, lookups, place, cards, framework, kind)
     return Whereabouts(place, group, shape, tuple(checks.problems))
 
 
 # --------------------------------------------------------------------------- team, queue, priority, group
 
 
-def _queue(checks: Checks, actor: Actor) -> tuple[Team | None, QueuePlace | None, LocalQueue | None]:
-    teams = {team.slug: team for team in Team.objects.filter(pk__in=actor.team_ids, archived_at=None).order_by("name")}
+def _queue(checks: Checks, lookups: Lookups) -> tuple[Team | None, QueuePlace | None, LocalQueue | None]:
+    teams = lookups.teams
     asked = checks.text("team").strip()
     if checks.has_problem("team"):
         return None, None, None
@@ -156,7 +163,7 @@ def _queue(checks: Checks, actor: Actor) -> tuple[Team | None, QueuePlace | None
         checks.add("team", "required", _("You are in several teams. Say which one this job belongs to."))
         return None, None, None
     team = teams[asked] if asked else next(iter(teams.values()))
-    places = queue_places(team.pk)
+    places = lookups.places(team)
     if not places:
         checks.add("team", "no_queue", _("Your team has no queue yet. Ask a platform admin to give it a share."))
         return team, None, None
@@ -229,7 +236,7 @@ def candidates_of(place: QueuePlace) -> list[Candidate]:
 
 
 def _group_and_shape(
-    checks: Checks, actor: Actor, place: QueuePlace, cards: int, framework: Framework, kind: Kind
+    checks: Checks, lookups: Lookups, place: QueuePlace, cards: int, framework: Framework, kind: Kind
 ) -> tuple[GroupPlace | None, Shape | None]:
     if cards == 0:
         return None, shape_of(0, cards_per_node=1)
@@ -247,12 +254,7 @@ def _group_and_shape(
             except NoShape as error:
                 raise error.up_to(chosen.capacity) from error
         else:
-            last = (
-                Job.objects.filter(owner=actor.user, framework=framework.value, group__cluster=place.cluster)
-                .order_by("-submitted_at", "-id")
-                .values_list("group__vendor", flat=True)
-                .first()
-            )
+            last = lookups.last_vendor(framework.value, place.cluster)
             chosen, shape = choose_group(candidates, cards=cards, framework=framework, last_vendor=last)
     except NoShape as error:
         _refuse_shape(checks, error)

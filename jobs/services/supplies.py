@@ -14,11 +14,12 @@ from accounts.models import Team
 from clusters.archives import UNUSED_LIFE, archive_get
 from clusters.contract import GIT_ADDRESS, GIT_REVISION, CodeKind
 from clusters.models import Cluster
-from clusters.supplies import dataset_names, git_refusal
+from clusters.supplies import git_refusal
 from common.ids import is_ulid
 from jobs.domain.images import is_allowed
 from jobs.models import Job
 from jobs.services.fields import Checks
+from jobs.services.lookups import Lookups
 
 ADDRESS_MAX = 300
 DATASETS_MAX = 20
@@ -37,10 +38,10 @@ class Given:
     datasets: list[str] = field(default_factory=list)
 
 
-def supply_fields(checks: Checks, team: Team, cluster: Cluster, image: str) -> Given:
+def supply_fields(checks: Checks, lookups: Lookups, team: Team, cluster: Cluster, image: str) -> Given:
     """Check code, data sets and image against what the team has there; each problem at its field."""
     _check_image(checks, team, image)
-    return Given(_code(checks, team, cluster), _datasets(checks, team, cluster))
+    return Given(_code(checks, team, cluster), _datasets(checks, lookups, team, cluster))
 
 
 def _check_image(checks: Checks, team: Team, image: str) -> None:
@@ -125,14 +126,14 @@ def _archive(checks: Checks, team: Team, cluster: Cluster, archive_id: str) -> d
 # --------------------------------------------------------------------------- data sets
 
 
-def _datasets(checks: Checks, team: Team, cluster: Cluster) -> list[str]:
+def _datasets(checks: Checks, lookups: Lookups, team: Team, cluster: Cluster) -> list[str]:
     raw = checks.data.get("datasets")
     if raw in (None, []):
         return []
     if not isinstance(raw, list) or not all(isinstance(name, str) for name in raw) or len(raw) > DATASETS_MAX:
         checks.add("datasets", "not_a_list", _("Write at most 20 data sets as a list of their names."))
         return []
-    known = set(dataset_names(cluster.pk, [team.pk]))
+    known = lookups.datasets(cluster, team)
     chosen = list(dict.fromkeys(raw))
     if any(name not in known for name in chosen):
         checks.add("datasets", "unknown_dataset", _("Your team has no data set of this name on this cluster."))
