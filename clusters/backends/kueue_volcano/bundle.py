@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from clusters.backends.kueue_volcano import names
-from clusters.backends.kueue_volcano.conditions import TICK, Gate, earliest, find, latest, moment
+from clusters.backends.kueue_volcano.conditions import TICK, Gate, find, latest, moment
 from clusters.backends.kueue_volcano.pods import LostNodes, is_lost, is_over
 from clusters.backends.kueue_volcano.quantities import number
 from clusters.backends.kueue_volcano.waits import Asking, Queue, check_wait, wait_of
 from clusters.backends.kueue_volcano.wire import Condition, Deployment, Job, Meta, Pod, PodGroup, PodSpec, Workload
-from clusters.contract import Wait, WorkloadFacts
+from clusters.contract import PodFacts, Wait, WorkloadFacts
 
 UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 STUCK_AFTER = timedelta(seconds=60)
@@ -24,8 +25,9 @@ Releasing = frozenset[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """All objects of one attempt. ``owner`` None: only its pods are left, at least one."""
+    """All objects of one attempt. ``owner`` None: only its pods are left, at least one. ``uid`` is the owner's."""
 
+    uid: str
     owner: Job | Deployment | None
     pods: tuple[Pod, ...] = ()
     workloads: tuple[Workload, ...] = ()  # of the Job; of each pod where the owner is a Deployment
@@ -49,7 +51,7 @@ class Surroundings:
     """What the gate said of another Workload that is equal in everything it looks at."""
 
     def until_now(self, at: datetime | None) -> datetime | None:
-        return earliest(at, self.read_at) if at is not None else None
+        return self.read_at if at is not None and self.read_at is not None and at > self.read_at else at
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,9 @@ def awaits_release(bundle: Bundle, size: Size, around: Surroundings) -> bool:
     return bool(places & around.releasing)
 
 
+_IN_TURN = ("created_at", "queued_at", "reserved_at", "admitted_at", "scheduled_at", "ready_at", "ended_at")
+
+
 def in_order(facts: WorkloadFacts, around: Surroundings) -> WorkloadFacts:
     """Clocks of several machines and whole seconds made consistent: what the statuses prove decides.
 
@@ -145,33 +150,34 @@ def in_order(facts: WorkloadFacts, around: Surroundings) -> WorkloadFacts:
     than the eviction before it; a deletion is not earlier than the admission that it ends.
     """
     until_now = around.until_now
-    floor = until_now(facts.created_at) or facts.created_at
-    times: dict[str, datetime | None] = {"created_at": floor}
-    for name in ("queued_at", "reserved_at", "admitted_at", "scheduled_at", "ready_at", "ended_at"):
-        at = until_now(getattr(facts, name))
-        times[name] = None if at is None else max(at, floor)
-        floor = times[name] or floor
-    held_since = times["reserved_at"]
+    changes: dict[str, Any] = {}
+    floor = None
+    for name in _IN_TURN:
+        told = getattr(facts, name)
+        at = latest(until_now(told), floor) if told is not None else None
+        if at != told:
+            changes[name] = at
+        floor = at or floor
+    held_since = changes.get("reserved_at", facts.reserved_at)
     evicted = until_now(facts.evicted_at)
     if evicted is not None and held_since is not None:
         if facts.being_deleted:
-            evicted = max(evicted, times["admitted_at"] or held_since)
+            evicted = latest(evicted, held_since, changes.get("admitted_at", facts.admitted_at))
         else:
             evicted = min(evicted, held_since - TICK)
+    pods = tuple(_until_now(pod, around) for pod in facts.pods)
     released = None
     if facts.outcome is not None and not facts.ending:
-        released = latest(times["ended_at"], *(until_now(pod.ended_at) for pod in facts.pods))
+        released = latest(changes.get("ended_at", facts.ended_at), *(pod.ended_at for pod in pods))
     elif evicted is not None and not facts.pods and held_since is None:
         released = evicted  # a lower bound: pods leave no trace of their end
-    pods = tuple(
-        replace(
-            pod,
-            started_at=until_now(pod.started_at),
-            ended_at=until_now(pod.ended_at),
-            image_problem_since=until_now(pod.image_problem_since),
-        )
-        if any(at is not None and at != until_now(at) for at in (pod.started_at, pod.ended_at, pod.image_problem_since))
-        else pod
-        for pod in facts.pods
-    )
-    return replace(facts, **times, evicted_at=evicted, released_at=released, pods=pods)  # type: ignore[arg-type]
+    last: dict[str, Any] = {"evicted_at": evicted, "released_at": released, "pods": pods}
+    changes |= {name: value for name, value in last.items() if value != getattr(facts, name)}
+    return replace(facts, **changes) if changes else facts
+
+
+def _until_now(pod: PodFacts, around: Surroundings) -> PodFacts:
+    now = around.read_at
+    names_of_times = ("started_at", "ended_at", "image_problem_since")
+    ahead = [name for name in names_of_times if now is not None and (at := getattr(pod, name)) is not None and at > now]
+    return replace(pod, **dict.fromkeys(ahead, now)) if ahead else pod

@@ -19,7 +19,10 @@ _DAWN = datetime(1970, 1, 2, tzinfo=UTC)
 
 
 def find(conditions: Conditions, kind: str) -> Condition | None:
-    return next((condition for condition in conditions if condition.type == kind), None)
+    for condition in conditions:
+        if condition.type == kind:
+            return condition
+    return None
 
 
 def holding(conditions: Conditions, kind: str) -> Condition | None:

@@ -105,7 +105,8 @@ def _gang_facts(bundle: Bundle, job: Job | None, around: Surroundings) -> Worklo
         facts = _placing(facts, bundle, pods, size, around)
     elif told is None and workload is not None:
         facts = replace(facts, wait=waiting_word(bundle, workload, gate, size, around))
-    return in_order(replace(facts, unknown=_unknown(bundle, workload, pods, verdict, around)), around)
+    unknown = _unknown(bundle, workload, pods, around) if verdict is None else ""
+    return in_order(replace(facts, unknown=unknown) if unknown else facts, around)
 
 
 # --------------------------------------------------------------------------- what it asks for
@@ -232,12 +233,8 @@ def _gang_is_stuck(pod_group: PodGroup | None, admitted_at: datetime | None) -> 
     return placed is None or placed <= since
 
 
-def _unknown(
-    bundle: Bundle, workload: Workload | None, pods: Sequence[Pod], verdict: Verdict | None, around: Surroundings
-) -> str:
+def _unknown(bundle: Bundle, workload: Workload | None, pods: Sequence[Pod], around: Surroundings) -> str:
     """What no rule knows, in the cluster's words (decision 2)."""
-    if verdict is not None:
-        return ""
     for part in (bundle.owner, workload):
         if part is not None and part.unreadable:
             return f"{type(part).__name__}: {part.unreadable}"

@@ -16,6 +16,7 @@ from clusters.backends.kueue_volcano.bundle import UNKNOWN_TIME, Bundle, Surroun
 from clusters.backends.kueue_volcano.conditions import NO_GATE, gate_of, moment
 from clusters.backends.kueue_volcano.facts import facts_of, revision_of
 from clusters.backends.kueue_volcano.index import Home, Index, Key, owner_uid
+from clusters.backends.kueue_volcano.kept import Kept
 from clusters.backends.kueue_volcano.outcomes import verdict_of
 from clusters.backends.kueue_volcano.pods import is_over
 from clusters.backends.kueue_volcano.raw import Event
@@ -57,6 +58,7 @@ class Snapshot:
         self._index = Index(installation)
         self._given: set[str] = set()
         self._last_words: dict[Key, Job] = {}
+        self._kept = Kept()
 
     # ------------------------------------------------------------------- taking in
 
@@ -67,10 +69,16 @@ class Snapshot:
         if kind is names.JOBS:
             touched |= self._last_words.keys()
             self._last_words.clear()
+        self._kept.forget(touched)
         return touched
 
     def apply(self, kind: names.Kind, event: Event) -> set[Key]:
         """One event of a watch; returns the attempts concerned. What is known already touches nothing."""
+        touched = self._applied(kind, event)
+        self._kept.forget(touched)
+        return touched
+
+    def _applied(self, kind: names.Kind, event: Event) -> set[Key]:
         item = event.object
         if item is None or event.type not in ("ADDED", "MODIFIED", "DELETED"):
             return set()
@@ -96,21 +104,17 @@ class Snapshot:
         """
         around = self._surroundings(read_at)
         chosen = {*self._index.homes_of, *self._last_words} if keys is None else set(keys)
-        found = (self._object(key, around) for key in sorted(chosen))
-        return tuple(row for row in found if row is not None)
+        return self._kept.rows(sorted(chosen), around, self._object)
 
     def _object(self, key: Key, around: Surroundings) -> ObservedObject | None:
         home = max(self._index.homes_of.get(key, {}).values(), key=_standing, default=None)
         bundle = self._bundle(home) if home is not None else None
         if (bundle is None or bundle.owner is None) and key in self._last_words:
-            job = self._last_words[key]
-            pods = bundle.pods if bundle is not None and home is not None and home.id == job.key else ()
-            bundle = Bundle(job, pods, tuple(self._index.workloads_of.get(job.key, {}).values()))
+            bundle = self._last_bundle(self._last_words[key], bundle)
         if bundle is None:
             return None
         facts = facts_of(bundle, around)
-        uid = bundle.owner.key if bundle.owner is not None or home is None else home.id
-        return ObservedObject(key[0], key[1], uid, revision_of(facts), facts)
+        return ObservedObject(key[0], key[1], bundle.uid, revision_of(facts), facts)
 
     def _bundle(self, home: Home) -> Bundle | None:
         """What is at home; None if only pods are left that hold nothing any more."""
@@ -121,7 +125,13 @@ class Snapshot:
         owned_by = [pod.key for pod in pods] if isinstance(owner, Deployment) else [home.id]
         workloads = (found for uid in owned_by for found in index.workloads_of.get(uid, {}).values())
         pod_groups = index.pod_groups_of.get(home.id, {})
-        return Bundle(owner, pods, tuple(workloads), max(pod_groups.values(), key=_age, default=None))
+        pod_group = max(pod_groups.values(), key=_age, default=None)
+        return Bundle(owner.key if owner is not None else home.id, owner, pods, tuple(workloads), pod_group)
+
+    def _last_bundle(self, job: Job, left: Bundle | None) -> Bundle:
+        """A Job that is gone, with what is left of it."""
+        pods = left.pods if left is not None and left.uid == job.key else ()
+        return Bundle(job.key, job, pods, tuple(self._index.workloads_of.get(job.key, {}).values()))
 
     def _surroundings(self, read_at: datetime | None) -> Surroundings:
         index = self._index

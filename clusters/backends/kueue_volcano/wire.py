@@ -54,9 +54,6 @@ class Owner(Struct):
     uid: str = ""
     controller: bool = False
 
-    def __post_init__(self) -> None:
-        self.kind = intern(self.kind)
-
 
 class Meta(Struct):
     name: str = ""
@@ -99,6 +96,10 @@ class Condition(Struct):
 Conditions = tuple[Condition, ...]
 
 
+class Status(Struct):
+    conditions: Conditions = ()
+
+
 class Object(Struct):
     """A whole object. ``unreadable`` says why only its metadata is there."""
 
@@ -115,18 +116,11 @@ class Object(Struct):
 
 
 class JobSpec(Struct):
-    suspend: bool = False
     parallelism: int | None = None
     completions: int | None = None
 
 
-class JobStatus(Struct):
-    conditions: Conditions = ()
-    active: int = 0
-    ready: int = 0
-    failed: int = 0
-    succeeded: int = 0
-    terminating: int = 0
+class JobStatus(Status):
     completion_time: Moment | None = None
 
 
@@ -139,15 +133,8 @@ class DeploymentSpec(Struct):
     replicas: int = 1
 
 
-class DeploymentStatus(Struct):
-    conditions: Conditions = ()
-    replicas: int = 0
-    ready_replicas: int = 0
-
-
 class Deployment(Object):
     spec: DeploymentSpec = field(default_factory=DeploymentSpec)
-    status: DeploymentStatus = field(default_factory=DeploymentStatus)
 
 
 class Resources(Struct):
@@ -161,9 +148,7 @@ class Container(Struct):
     resources: Resources = field(default_factory=Resources)
 
 
-Asks = tuple[tuple[str, int], ...]
-"""Extended resources of a pod, by name."""
-
+Asks = tuple[tuple[str, int], ...]  # extended resources of a pod, by name
 _same_asks: dict[Asks, Asks] = {}
 
 
@@ -186,9 +171,7 @@ class PodSpec(Struct):
 
 
 def pod_asks(containers: tuple[Container, ...], init_containers: tuple[Container, ...] = ()) -> Asks:
-    """What a pod takes of each extended resource (C-34): its containers together with those of its first
-    containers that stay, or more if one of those that end asks for more.
-    """
+    """Extended resources a pod takes (C-34): all that run together, or more while a first container needs more."""
     together: dict[str, int] = {}
     most: dict[str, int] = {}
     for container in init_containers:
@@ -238,7 +221,6 @@ NO_STATE = ContainerState()
 
 class ContainerStatus(Struct):
     name: str = ""
-    ready: bool = False
     restart_count: int = 0
     state: ContainerState = field(default_factory=ContainerState)
     last_state: ContainerState = field(default_factory=ContainerState)
@@ -249,12 +231,11 @@ class ContainerStatus(Struct):
             self.last_state = NO_STATE
 
 
-class PodStatus(Struct):
+class PodStatus(Status):
     phase: str = ""
     reason: str = ""
     message: str = ""
     start_time: Moment | None = None
-    conditions: Conditions = ()
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
 
@@ -267,18 +248,8 @@ class Pod(Object):
     status: PodStatus = field(default_factory=PodStatus)
 
 
-class PodGroupSpec(Struct):
-    min_member: int = 0
-
-
-class PodGroupStatus(Struct):
-    phase: str = ""
-    conditions: Conditions = ()
-
-
 class PodGroup(Object):
-    spec: PodGroupSpec = field(default_factory=PodGroupSpec)
-    status: PodGroupStatus = field(default_factory=PodGroupStatus)
+    status: Status = field(default_factory=Status)
 
 
 # --------------------------------------------------------------------------- the gate
@@ -328,8 +299,7 @@ class SchedulingStats(Struct):
     evictions: tuple[EvictionCount, ...] = ()
 
 
-class WorkloadStatus(Struct):
-    conditions: Conditions = ()
+class WorkloadStatus(Status):
     admission_checks: tuple[AdmissionCheck, ...] = ()
     scheduling_stats: SchedulingStats | None = None
     accumulated_past_execution_time_seconds: int | None = None  # there since the first admission that was lost
@@ -346,7 +316,6 @@ class ResourceAmount(Struct):
     name: str = ""
     nominal_quota: Quantity = 0
     total: Quantity = 0
-    borrowed: Quantity = 0
 
 
 class FlavorAmounts(Struct):
@@ -358,39 +327,35 @@ class ResourceGroup(Struct):
     flavors: tuple[FlavorAmounts, ...] = ()
 
 
-class QueueStatus(Struct):
+class QueueStatus(Status):
     """``flavor_usage`` is the older version's name of ``flavors_usage`` (C-89)."""
 
-    conditions: Conditions = ()
     flavors_reservation: tuple[FlavorAmounts, ...] = ()
     flavors_usage: tuple[FlavorAmounts, ...] = ()
     flavor_usage: tuple[FlavorAmounts, ...] = ()
-    pending_workloads: int = 0
 
     @property
     def usage(self) -> tuple[FlavorAmounts, ...]:
         return self.flavors_usage or self.flavor_usage
 
 
-class ClusterQueueSpec(Struct):
+class QueueSpec(Struct):
+    """Of either kind: quota in the one, the way to it in the other."""
+
     resource_groups: tuple[ResourceGroup, ...] = ()
+    cluster_queue: str = ""
     stop_policy: str = ""
 
 
 class ClusterQueue(Object):
     """``status`` None: the gate has not said anything yet, which is not the same as nothing used."""
 
-    spec: ClusterQueueSpec = field(default_factory=ClusterQueueSpec)
+    spec: QueueSpec = field(default_factory=QueueSpec)
     status: QueueStatus | None = None
 
 
-class LocalQueueSpec(Struct):
-    cluster_queue: str = ""
-    stop_policy: str = ""
-
-
 class LocalQueue(Object):
-    spec: LocalQueueSpec = field(default_factory=LocalQueueSpec)
+    spec: QueueSpec = field(default_factory=QueueSpec)
     status: QueueStatus | None = None
 
 
@@ -403,7 +368,6 @@ class NodeMeta(Meta):
 
 class Taint(Struct):
     key: str = ""
-    value: str = ""
     effect: str = ""
     time_added: Moment | None = None
 
@@ -432,6 +396,3 @@ class Node(Struct):
     @property
     def key(self) -> str:
         return self.metadata.name
-
-
-Item = Job | Deployment | Pod | PodGroup | Workload | ClusterQueue | LocalQueue | Node

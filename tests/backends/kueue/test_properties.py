@@ -52,8 +52,9 @@ WORDS = st.sampled_from(
     [
         "", "Pending", "Inadmissible", "Preempted", "Deactivated", "DeactivatedDueToRequeuingLimitExceeded",
         "Succeeded", "Failed", "OutOfSync", "PodsReadyTimeout", "QuotaReserved", "InClusterQueue",
-        "BackoffLimitExceeded", "PodFailurePolicy", "SuccessPolicy", "NotEnoughResources", "Unschedulable", "SchedulingGated", "Tomorrow",
-        "Previously: The workload is deactivated", "Pod a/b-1-x has condition DisruptionTarget matching FailJob rule",
+        "BackoffLimitExceeded", "PodFailurePolicy", "SuccessPolicy", "NotEnoughResources", "Unschedulable",
+        "SchedulingGated", "Tomorrow", "Previously: The workload is deactivated",
+        "Pod a/b-1-x has condition DisruptionTarget matching FailJob rule",
         "insufficient unused quota for nvidia.com/gpu in flavor slu-h100, 8 more needed", "(UID: a, JobUID: job-1)",
         "Pending the preemption of 99999999999 workload(s)", "topology \"x\" allows to fit only", "\x00\ud7ff'\"",
     ]

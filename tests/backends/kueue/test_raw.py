@@ -67,12 +67,12 @@ class TestEachKind:
 
     def test_one_that_cannot_be_read_leaves_the_others_and_keeps_its_name(self, thing: Object) -> None:
         kind = KINDS[thing["kind"]]
-        wrong = {**thing, "metadata": {**thing["metadata"], "name": "wrong", "uid": "u-wrong"}, "spec": 7}
+        wrong = {**thing, "metadata": {**thing["metadata"], "name": "wrong", "uid": "u-wrong"}, "spec": 7, "status": 7}
         listed = raw.decode_list(kind, body(thing, wrong, {"metadata": []}, "x", None))
         assert [item.metadata.name for item in listed.items] == [thing["metadata"]["name"], "wrong"]
         assert [bool(item.unreadable) for item in listed.items] == [False, True]
         assert listed.resource_version == "77" and len(listed.broken) == 4
-        assert "wrong" in listed.broken[0] and "spec" in listed.broken[0]
+        assert "wrong" in listed.broken[0] and "int" in listed.broken[0]
 
     def test_an_event_carries_the_same_object_as_a_list(self, thing: Object) -> None:
         kind = KINDS[thing["kind"]]
