@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from jobs.pages import admin, admin_clusters, admin_people, admin_quotas
+from jobs.pages import admin, admin_clusters, admin_people, admin_quotas, supplies
 
 app_name = "admin_console"
 urlpatterns = [
@@ -19,5 +19,6 @@ urlpatterns = [
     path("setup/teams/", admin_people.team_add, name="team_add"),
     path("setup/people/", admin_people.people_add, name="people_add"),
     path("setup/members/<int:pk>/remove/", admin_people.member_remove, name="member_remove"),
+    path("teams/<slug:team>/supplies/", supplies.of_any_team, name="supplies"),
     path("audit/", admin.audit, name="audit"),
 ]

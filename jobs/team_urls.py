@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from django.urls import path
 
-from jobs.pages import lead
+from jobs.pages import lead, supplies
 
 app_name = "team"
 urlpatterns = [
     path("", lead.overview, name="overview"),
     path("jobs/", lead.job_list, name="jobs"),
+    path("supplies/", supplies.of_led_team, name="supplies"),
 ]

@@ -113,6 +113,7 @@ def _items(request: HttpRequest, console: str, team: Team | None) -> list[Item]:
         return [
             item(_("Team"), reverse("team:overview", args=[team.slug]), "gauge"),
             item(_("Jobs"), reverse("team:jobs", args=[team.slug]), "list-details"),
+            item(_("Secrets and data"), reverse("team:supplies", args=[team.slug]), "key"),
         ]
     if console == ADMIN:
         return [

@@ -56,6 +56,13 @@ SOON = "in ten minutes"
 """Stands for that moment of the day on which the question is asked."""
 SUBMIT = {"framework": "pytorch", "image": "registry.example/bert:1", "cards": 1, "priority": "normal"}
 
+STORE_VARIABLES = {"act": "variables", "variables-name": "wandb", "variables-values": "A=1"}
+LEADS_SET_API = row(401, 403, 403, 404, 200, 404, 200)
+LEADS_DROP_API = row(401, 403, 403, 404, 204, 404, 204)
+ADMINS_SET_API = row(401, 403, 403, 404, 403, 404, 200)
+ADMINS_DROP_API = row(401, 403, 403, 404, 403, 404, 204)
+SIGN_IN = {"server": "registry.example", "username": "robot", "password": "x"}
+
 MATRIX: dict[str, dict[str, Row]] = {
     "home": {"GET": Row(row(302, 302, 302, 302, 302, 302, 302))},
     "healthz": {"GET": Row(everybody(200))},
@@ -86,6 +93,14 @@ MATRIX: dict[str, dict[str, Row]] = {
     },
     "team:overview": {"GET": Row(row(302, 403, 403, 404, 200, 404, 404), hidden=True)},
     "team:jobs": {"GET": Row(row(302, 403, 403, 404, 200, 404, 404), hidden=True)},
+    "team:supplies": {
+        "GET": Row(row(302, 403, 403, 404, 200, 404, 404), hidden=True),
+        "POST": Row(row(302, 403, 403, 404, 302, 404, 404), STORE_VARIABLES, hidden=True),
+    },
+    "admin_console:supplies": {
+        "GET": Row(admins(302, 200)),
+        "POST": Row(admins(302, 302), {"act": "storage", "storage-volume": "team-files"}),
+    },
     "admin_console:nodes": {"GET": Row(admins(302, 200))},
     "admin_console:clusters": {
         "GET": Row(admins(302, 200)),
@@ -133,6 +148,19 @@ MATRIX: dict[str, dict[str, Row]] = {
     "api:teams": {"GET": Row(admins(401, 200)), "POST": Row(admins(401, 201), {"name": "Speech"})},
     "api:member": {"DELETE": Row(admins(401, 204))},
     "api:people": {"POST": Row(admins(401, 201), {"username": "new", "team": "vision", "role": "engineer"})},
+    "api:archives": {"POST": Row(row(401, 415, 415, 415, 415, 415, 400))},  # these bodies are no archives
+    "api:supplies": {"GET": Row(TEAM_SEES_API, hidden=True)},
+    "api:team-rules": {"PUT": Row(ADMINS_SET_API, {"images": [], "runs_as_root": True}, hidden=True)},
+    "api:storage": {"PUT": Row(ADMINS_SET_API, {"volume": "team-files"}, hidden=True)},
+    "api:dataset": {
+        "PUT": Row(ADMINS_SET_API, {"volume": "data"}, hidden=True),
+        "DELETE": Row(ADMINS_DROP_API, hidden=True),
+    },
+    "api:variables": {
+        "PUT": Row(LEADS_SET_API, {"values": {"A": "1"}}, hidden=True),
+        "DELETE": Row(LEADS_DROP_API, hidden=True),
+    },
+    "api:registry": {"PUT": Row(LEADS_SET_API, SIGN_IN, hidden=True), "DELETE": Row(LEADS_DROP_API, hidden=True)},
     "api:schema": {"GET": Row(everybody(200))},
     "api:docs": {"GET": Row(everybody(200))},
 }

@@ -16,6 +16,7 @@ from django.utils import timezone
 from accounts.models import Membership
 from accounts.services import token_create
 from clusters.models import Cluster
+from clusters.supply_services import dataset_set, registry_set, variables_set
 from common.ids import new_ulid
 from jobs.models import Attempt, Job
 from jobs.services.submit import job_submit
@@ -23,6 +24,7 @@ from tests.cast import Cast, build_cast
 from tests.policy.addresses import ACTORS, MATRIX, SOON, Row
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+SUPPLIES = ("team:supplies", "admin_console:supplies", "api:supplies", "api:team-rules", "api:storage")
 OPERATORS = "admin"  # namespace of Django's own admin, one rule for all of it
 
 
@@ -46,12 +48,20 @@ class Scene:
         token, _text = token_create(actor=owner, name="script")
         member = Membership.objects.get(user=cast.users["eng-vision-2"])
         far = Cluster.objects.create(slug="far", name="Far", kind="kueue_volcano")  # connected, and silent for ever
+        lead, place = cast.actor("lead-vision"), {"cluster": cast.cluster, "team": cast.teams["vision"]}
+        dataset_set(actor=cast.actor("admin"), **place, name="imagenet", volume="data")
+        variables_set(actor=lead, **place, name="wandb", values={"A": "1"})
+        registry_set(actor=lead, **place, name="harbor", server="registry.example", username="robot", password="x")
         self.arguments: dict[str, dict[str, Any]] = {
             "accounts:token_revoke": {"public_id": token.public_id},
             "api:token": {"public_id": token.public_id},
             "jobs:operate": {"public_id": self.job.public_id, "operation": "cancel"},
             "team:overview": {"team": "vision"},
             "team:jobs": {"team": "vision"},
+            **{name: {"team": "vision"} for name in SUPPLIES},
+            "api:dataset": {"team": "vision", "name": "imagenet"},
+            "api:variables": {"team": "vision", "name": "wandb"},
+            "api:registry": {"team": "vision", "name": "harbor"},
             "admin_console:member_remove": {"pk": member.pk},
             "admin_console:cluster_credentials": {"cluster": far.slug},
             "admin_console:cluster_forget": {"cluster": far.slug},
