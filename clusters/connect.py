@@ -19,7 +19,7 @@ from clusters.backends.kueue_volcano.credentials import Account, Connection, con
 from clusters.backends.kueue_volcano.kubeconfig import Access, KubeconfigError, parse_kubeconfig
 from clusters.backends.kueue_volcano.look import Answer, first_look
 from clusters.connected import CONNECTED_KIND, SETTINGS_KEY, AccountFacts, ConnectionFacts, ends, facts_as_json
-from clusters.contract import BackendError, Retryable
+from clusters.contract import BackendError, Part, Retryable
 from clusters.labels import ACCOUNTS, REFUSALS, error_text
 from clusters.models import Cluster
 from common.errors import DomainError, FieldProblem, InvalidInput
@@ -89,7 +89,7 @@ def credentials_replace(*, actor: Actor | None, cluster: Cluster, upload: Upload
         cluster = Cluster.objects.select_for_update().get(pk=cluster.pk)
         _put(cluster, candidates, trial)
         cluster.rest_until = None
-        cluster.save(update_fields=["server", "credentials", "fingerprint", "settings", "sync_error", "rest_until"])
+        cluster.save(update_fields=[*_WRITTEN, "rest_until"])
         _record(actor, "cluster.credentials", cluster, candidates)
         send("clusters.sync", cluster.pk)
     return Connected(cluster, trial.answers, tuple(_notes(candidates, trial)))
@@ -228,6 +228,9 @@ def _try_out(candidates: Mapping[Account, _Candidate]) -> _Trial:
     return _Trial(answers, failure)
 
 
+_WRITTEN = ("server", "credentials", "fingerprint", "sync_error", "settings", "lacks")
+
+
 def _put(cluster: Cluster, candidates: Mapping[Account, _Candidate], trial: _Trial) -> None:
     """Write accounts and what is known of them into the row, which the caller saves."""
     answer = trial.answers[Account.RUNTIME]
@@ -241,13 +244,11 @@ def _put(cluster: Cluster, candidates: Mapping[Account, _Candidate], trial: _Tri
             for account, each in candidates.items()
         },
         version=answer.version if answer else "",
-        has_gate=answer.has_gate if answer else None,
-        has_gangs=answer.has_gangs if answer else None,
         ca_valid_until=candidates[Account.RUNTIME].access.ca_valid_until,
     )
     cluster.settings = {**cluster.settings, SETTINGS_KEY: facts_as_json(facts)}
     if answer is not None:
-        cluster.settings["volcano"] = answer.has_gangs
+        cluster.lacks = sorted(answer.lacks)
 
 
 def _user(answer: Answer | None) -> str:
@@ -281,11 +282,12 @@ def _notes(candidates: Mapping[Account, _Candidate], trial: _Trial) -> list[str]
             _("The cluster is stored. It gave no answer yet: %(error)s") % {"error": error_text(trial.failure)}
         )
     answer = trial.answers[Account.RUNTIME]
-    if answer is not None and not answer.has_gate:
+    lacks = answer.lacks if answer else frozenset()
+    if Part.GATE in lacks:
         notes.append(_("Admission queues are not installed in this cluster: it can be looked at, and takes no jobs."))
-    elif answer is not None and not answer.has_gangs:
+    elif {Part.GANG, Part.TOPOLOGY} <= lacks:
         notes.append(
-            _("Nothing in this cluster starts all parts of a job together; jobs of several parts may be refused.")
+            _("Nothing in this cluster starts all parts of a job together: jobs of several parts are refused.")
         )
     notes += [_end_note(account, each.access, now) for account, each in candidates.items() if _ends(each.access, now)]
     if ends(candidates[Account.RUNTIME].access.ca_valid_until, now):

@@ -17,6 +17,7 @@ from accounts.actors import Actor
 from accounts.policy import Action, require
 from clusters.backends.kueue_volcano.credentials import Account
 from clusters.backends.kueue_volcano.names import installation_of
+from clusters.contract import Part
 from clusters.labels import ACCOUNTS, KINDS, PUBLIC_KINDS, error_text
 from clusters.models import Cluster
 from common.errors import NotFound
@@ -36,12 +37,10 @@ class AccountFacts(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ConnectionFacts(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What stands beside the sealed credentials. None: the cluster was silent at the first look."""
+    """What stands beside the sealed credentials. ``version`` is '' when the cluster was silent at the first look."""
 
     accounts: dict[Account, AccountFacts] = {}
     version: str = ""
-    has_gate: bool | None = None
-    has_gangs: bool | None = None
     ca_valid_until: datetime | None = None
 
 
@@ -82,6 +81,7 @@ class ClusterView:
     error_code: str
     error: str
     nodes: int
+    takes_jobs: bool | None  # None: not known yet
     facts: ConnectionFacts
     accounts: tuple[AccountView, ...]
     ca_ends: str  # '' | soon | over
@@ -135,6 +135,7 @@ def _view(cluster: Cluster, now: datetime) -> ClusterView:
         error_code=cluster.sync_error,
         error=error_text(cluster.sync_error) if cluster.sync_error else "",
         nodes=cluster.node_count,  # type: ignore[attr-defined] # counted by _rows
+        takes_jobs=Part.GATE not in cluster.lacks if cluster.synced_at or facts.version else None,
         facts=facts,
         accounts=tuple(_account(account, facts, now) for account in Account) if is_connected else (),
         ca_ends=ends(facts.ca_valid_until, now),

@@ -24,7 +24,8 @@ TOKENS = {
     Account.NODE: "node-token-0123456789",
 }
 USERS = {token: f"system:serviceaccount:sluice-system:sluice-{account}" for account, token in TOKENS.items()}
-GROUPS = ("batch", "kueue.x-k8s.io", "scheduling.volcano.sh")
+KUEUE = ("workloads", "clusterqueues", "localqueues", "topologies")
+PARTS = {"kueue.x-k8s.io/v1beta2": KUEUE, "scheduling.volcano.sh/v1beta1": ("podgroups",)}
 
 
 @dataclass
@@ -34,7 +35,7 @@ class ApiServer:
     port: int
     ca: Pair
     users: dict[str, str] = field(default_factory=dict)  # token → user
-    groups: tuple[str, ...] = GROUPS
+    parts: dict[str, tuple[str, ...]] = field(default_factory=lambda: dict(PARTS))  # resources by group and version
     answers: dict[str, tuple[int, dict[str, str], bytes]] = field(default_factory=dict)  # path → instead of its own
     asked: list[tuple[str, str, str]] = field(default_factory=list)  # method, path, Host
 
@@ -52,8 +53,8 @@ class ApiServer:
             return self._json(401, {"kind": "Status", "reason": "Unauthorized", "message": "Unauthorized"})
         if path == "/version":
             return self._json(200, {"gitVersion": "v1.34.2"})
-        if path == "/apis":
-            return self._json(200, {"kind": "APIGroupList", "groups": [{"name": name} for name in self.groups]})
+        if (served := self.parts.get(path.removeprefix("/apis/"))) is not None:
+            return self._json(200, {"kind": "APIResourceList", "resources": [{"name": name} for name in served]})
         if path == "/apis/authentication.k8s.io/v1/selfsubjectreviews":
             return self._json(201, {"kind": "SelfSubjectReview", "status": {"userInfo": {"username": user}}})
         return self._json(404, {"kind": "Status", "reason": "NotFound", "message": "not here"})

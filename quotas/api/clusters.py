@@ -77,7 +77,6 @@ class ClusterIn(CredentialsIn):
 
 
 def _cluster(view: ClusterView) -> dict[str, Any]:
-    gate = view.facts.has_gate if view.is_connected else True
     return {
         "slug": view.slug,
         "name": view.name,
@@ -87,7 +86,7 @@ def _cluster(view: ClusterView) -> dict[str, Any]:
         "fingerprint": view.fingerprint,
         "installation": view.installation,
         "version": view.facts.version,
-        "takes_jobs": gate,
+        "takes_jobs": view.takes_jobs,
         "read_at": view.read_at,
         "stale": view.stale,
         "error_code": view.error_code,

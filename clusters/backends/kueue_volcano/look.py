@@ -10,8 +10,8 @@ import msgspec
 
 from clusters.backends.kueue_volcano.client import KubeClient
 from clusters.backends.kueue_volcano.credentials import Connection
-from clusters.backends.kueue_volcano.names import CLUSTER_QUEUES, POD_GROUPS
-from clusters.contract import Rejected, Unauthorized
+from clusters.backends.kueue_volcano.discovery import lacking
+from clusters.contract import Part, Rejected, Unauthorized
 
 WHO_AM_I = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 USER_MAX = 200
@@ -23,8 +23,7 @@ class Answer:
 
     user: str
     version: str
-    has_gate: bool  # Kueue
-    has_gangs: bool  # Volcano
+    lacks: frozenset[Part]
 
 
 class _Version(msgspec.Struct):
@@ -43,16 +42,8 @@ class _Review(msgspec.Struct):
     status: _ReviewStatus = msgspec.field(default_factory=_ReviewStatus)
 
 
-class _Group(msgspec.Struct):
-    name: str = ""
-
-
-class _Groups(msgspec.Struct):
-    groups: list[_Group] = []
-
-
 def first_look(connection: Connection) -> Answer:
-    """Ask an API server three questions that every account may ask. Raises the contract's errors."""
+    """Ask an API server only what every account may ask. Raises the contract's errors."""
     try:
         client = KubeClient(connection)
     except ssl.SSLError as error:  # a certificate or key that was readable and yet is good for no connection
@@ -60,16 +51,11 @@ def first_look(connection: Connection) -> Answer:
     with closing(client):
         try:
             version = msgspec.json.decode(client.get("/version"), type=_Version)
-            groups = {group.name for group in msgspec.json.decode(client.get("/apis"), type=_Groups).groups}
+            lacks = lacking(client)
             user = _who_am_i(client)
         except msgspec.MsgspecError as error:
             raise Rejected("no_api_server", str(error)) from None
-    return Answer(
-        user=user[:USER_MAX],
-        version=version.gitVersion[:USER_MAX],
-        has_gate=CLUSTER_QUEUES.group in groups,
-        has_gangs=POD_GROUPS.group in groups,
-    )
+    return Answer(user=user[:USER_MAX], version=version.gitVersion[:USER_MAX], lacks=lacks)
 
 
 def _who_am_i(client: KubeClient) -> str:

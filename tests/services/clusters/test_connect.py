@@ -22,7 +22,7 @@ from common.secrets import seal, unseal
 from jobs.services.submit import job_submit
 from quotas.cluster_services import cluster_forget, cluster_open, shares_complete
 from quotas.models import Demand, LocalQueue, Share, TeamQueue
-from tests.api_server import TOKENS, USERS, ApiServer, kubeconfig_of
+from tests.api_server import KUEUE, TOKENS, USERS, ApiServer, kubeconfig_of
 from tests.cast import Cast, build_cast
 from tests.certificates import as_file, authority, client_entries, issue, kubeconfig, kubeconfig_file, token_that_ends
 from tests.services.support import problems_of, refused, row_counts
@@ -62,8 +62,7 @@ def test_a_cluster_is_connected_as_three_accounts(cast: Cast, server: ApiServer)
     assert (cluster.sync_error, cluster.is_default, connected.notes) == ("", False, ())
     facts = connection_facts(Cluster.objects.get(pk=cluster.pk))
     assert [facts.accounts[account].user for account in Account] == list(USERS.values())
-    assert (facts.version, facts.has_gate, facts.has_gangs) == ("v1.34.2", True, True)
-    assert cluster.settings["volcano"] is True
+    assert (facts.version, cluster.lacks) == ("v1.34.2", [])
 
 
 def test_each_account_has_its_own_way_in(cast: Cast, server: ApiServer) -> None:
@@ -144,13 +143,15 @@ def test_a_default_cluster_takes_the_flag_over(cast: Cast, server: ApiServer) ->
 
 
 def test_what_is_missing_in_the_cluster_is_said(cast: Cast, server: ApiServer) -> None:
-    server.groups = ("batch",)
+    server.parts.clear()
     connected = connect(cast, server)
     assert "takes no jobs" in connected.notes[0]
-    assert connected.cluster.settings["volcano"] is False
-    server.groups = ("batch", "kueue.x-k8s.io")
+    assert connected.cluster.lacks == ["gang", "gate", "topology"]
+    assert cluster_view(viewer=cast.actor("admin"), slug="big-blue").takes_jobs is False
+    server.parts["kueue.x-k8s.io/v1beta2"] = KUEUE[:-1]
     again = credentials_replace(actor=cast.actor("admin"), cluster=connected.cluster, upload=upload(server))
     assert "all parts of a job together" in again.notes[0]
+    assert cluster_view(viewer=cast.actor("admin"), slug="big-blue").takes_jobs is True
 
 
 def test_an_account_that_ends_soon_is_said(cast: Cast, server: ApiServer) -> None:
@@ -249,7 +250,7 @@ def test_a_silent_cluster_is_stored_and_said_to_be_silent(cast: Cast, server: Ap
     assert connected.answers == {Account.RUNTIME: None}
     assert "gave no answer yet" in connected.notes[0]
     view = cluster_view(viewer=cast.actor("admin"), slug="big-blue")
-    assert (view.error_code, view.facts.has_gate, view.stale) == (connected.cluster.sync_error, None, True)
+    assert (view.error_code, view.takes_jobs, view.stale) == (connected.cluster.sync_error, None, True)
     assert connection_of(connected.cluster).token == RUNTIME
 
 

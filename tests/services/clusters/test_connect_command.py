@@ -77,7 +77,7 @@ def test_the_sandbox_keeps_having_no_credentials(files: list[str]) -> None:
 
 
 def test_what_should_be_known_is_a_complaint(server: ApiServer, files: list[str]) -> None:
-    server.groups = ()
+    server.parts.clear()
     out, err = run("--name", "Lab", *files)
     assert "takes no jobs" in err
     assert "takes no jobs" not in out
