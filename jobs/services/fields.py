@@ -72,6 +72,13 @@ class Checks:
         return value
 
 
+def unknown_fields(checks: Checks) -> None:
+    """A problem for each field of a name that submit does not have."""
+    for name in sorted(set(checks.data) - KNOWN_FIELDS):
+        shown = name.encode("utf-8", "replace").decode()  # it goes back in the answer, whatever it is
+        checks.add(shown, "unknown_field", _("This field is not known. Check its spelling."))
+
+
 def word_field(checks: Checks, attr: str, words: Any, message: Text, default: Any = None) -> Any:
     value = checks.data.get(attr)
     if value in (None, ""):

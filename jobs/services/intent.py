@@ -20,7 +20,6 @@ from jobs.domain.choice import Candidate, choose_group, usable_candidates
 from jobs.domain.shape import NoShape, Shape, shape_of
 from jobs.domain.words import Framework, Kind, Priority
 from jobs.services.fields import (
-    KNOWN_FIELDS,
     REASON_MAX,
     Checks,
     cards_field,
@@ -32,6 +31,7 @@ from jobs.services.fields import (
     max_run_field,
     name_field,
     retries_field,
+    unknown_fields,
     word_field,
 )
 from jobs.services.lookups import Lookups
@@ -72,9 +72,7 @@ def check_intent(actor: Actor, data: Mapping[str, Any], lookups: Lookups | None 
     """
     checks = Checks(data)
     lookups = lookups or Lookups(actor)
-    for name in sorted(set(data) - KNOWN_FIELDS):
-        shown = name.encode("utf-8", "replace").decode()  # it goes back in the answer, whatever it is
-        checks.add(shown, "unknown_field", _("This field is not known. Check its spelling."))
+    unknown_fields(checks)
     framework = word_field(
         checks, "framework", Framework, _("Choose PyTorch, TensorFlow, MindSpore, MPI or plain command.")
     )
