@@ -91,9 +91,7 @@ def check_intent(actor: Actor, data: Mapping[str, Any], lookups: Lookups | None 
     if place is not None and cards is not None and framework is not None and kind is not None:
         group, shape = _group_and_shape(checks, lookups, place, cards, framework, kind)
     cpu, memory = cpu_and_memory_fields(checks, cards)
-    given = Given()
-    if team is not None and place is not None:
-        given = supply_fields(checks, lookups, team, place.cluster, image)
+    given = supply_fields(checks, lookups, team, place.cluster, image) if team and place else Given()
     if checks.problems:
         raise InvalidInput(checks.problems)
     assert team and place and local_queue and framework and kind and priority and shape is not None
