@@ -18,7 +18,7 @@ def test_a_gang_runs_whole_and_succeeds(console: Console) -> None:
     assert (job.pods, job.cards_per_pod) == (2, 8)
     console.until(job, "running", "running")
     assert len(console.pods(job)) == 2
-    assert console.held_quota() == {"slu-vision": 16, "slu-language": 0}
+    console.wait_for_quota(vision=16, language=0)
     console.exit_pods(job)
     done = console.until(job, "succeeded", "completed")
     run = done.attempts.get().runs.get()
@@ -93,7 +93,7 @@ def test_an_evicted_rank_fails_the_gang_and_the_next_attempt_queues_at_the_tail(
 def test_an_image_that_cannot_be_pulled_holds_its_cards_for_ten_minutes_only(console: Console) -> None:
     job = console.submit(image=MISSING_IMAGE)
     console.until(job, "creating", "image_not_found")
-    assert console.held_quota()["slu-vision"] == 8
+    console.wait_for_quota(vision=8)
     with console.later(minutes=9):
         console.work()
         assert Job.objects.get(pk=job.pk).state == "creating"
@@ -127,4 +127,4 @@ def test_a_cancel_is_over_when_the_objects_are_gone(console: Console, stage: str
     assert console.objects(job) == []
     assert [event.code for event in job.events.order_by("id")][-2:] == ["cancelling", "cancelled_by_person"]
     console.plane.wait_for(lambda: not console.objects(job, names.POD_GROUPS), "its PodGroup goes with it")
-    console.plane.wait_for(lambda: console.held_quota()["slu-vision"] == 0, "quota is given back")
+    console.wait_for_quota(vision=0)
