@@ -5,11 +5,11 @@ A complete look marks what it did not see as gone; a partial one only what it na
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+import msgspec
 from django.db import connection
 from django.db.models import QuerySet
 
@@ -50,7 +50,7 @@ def store_observation(cluster: Cluster, observation: Observation) -> int:
                 _UPSERT,
                 {
                     "cluster": cluster.pk,
-                    "rows": json.dumps([_as_row(row) for row in changed]),
+                    "rows": msgspec.json.encode([_as_row(row) for row in changed]).decode(),
                     "seen_at": observation.read_at,
                 },
             )
@@ -112,7 +112,10 @@ def held_cards(facts: WorkloadFacts) -> tuple[int, int, int]:
     if not holds:
         return 0, 0, on_nodes if facts.ending else 0
     running = sum(pod.cards for pod in facts.pods if pod.phase is PodPhase.RUNNING)
-    return running, facts.cards, 0
+    if facts.admitted_pods is None:
+        return running, facts.cards, 0
+    per_replica = facts.cards // max(1, facts.wanted_pods)
+    return running, max(running, facts.admitted_pods * per_replica), 0
 
 
 # --------------------------------------------------------------------------- groups and nodes
