@@ -5,6 +5,7 @@ STATE names the folder that keeps it between runs, var/cluster unless given. End
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -12,6 +13,8 @@ import threading
 from pathlib import Path
 
 from tests.controlplane import programs
+from tests.controlplane.acting import act
+from tests.controlplane.api import LOST_CONNECTION, ApiError
 from tests.controlplane.nodes import NodeGroup
 from tests.controlplane.plane import RIGHTS, Plane
 from tests.controlplane.processes import PlaneError
@@ -35,7 +38,7 @@ Connect the console (docs/connect-a-cluster.md): start it with this machine's ow
 sign in as an administrator, add a cluster, and upload
 {accounts}
 
-Pods are played by kwok, not executed: one runs until it is told to end.
+Pods are played by kwok, not executed: `sleep 60; exit 3` ends after a minute, anything else when it is told to.
   {kubectl} annotate pod NAME sluice.test/exit=0
 """
 
@@ -88,6 +91,8 @@ def _wait_for_the_end(plane: Plane) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
     while not ended.wait(1.0):
+        with contextlib.suppress(ApiError, LOST_CONNECTION):
+            act(plane)
         for name in plane.processes.known():
             if not plane.processes.running(name):
                 raise PlaneError(f"{name} ended by itself: {plane.processes.last_words(name)}")

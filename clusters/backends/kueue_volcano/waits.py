@@ -30,7 +30,11 @@ _PATTERNS: tuple[tuple[re.Pattern[str], WaitCode], ...] = tuple(
     for pattern, code in (
         (_VICTIMS.pattern, WaitCode.PREEMPTING),
         (_UNUSED.pattern, WaitCode.QUOTA),
+        (r"but will fit after these preemptions complete", WaitCode.PREEMPTING),
+        (r"no longer fits after processing another workload", WaitCode.QUOTA),
+        (r"overlapping preemption targets with another workload", WaitCode.QUOTA),
         (r"topology \S+ (?:doesn't allow|allows) to fit", WaitCode.PLACES),
+        (r"no topology domains at level", WaitCode.PLACES),  # every node is full, cordoned or gone
         (r"> maximum capacity \(", WaitCode.NEVER_FITS),
         (r"failed admission checks", WaitCode.CHECK),
         (r"Queue \S+ (?:doesn't exist|not found)", WaitCode.QUEUE_MISSING),

@@ -63,6 +63,14 @@ def waits(
         ),
         (NOT_ASSIGNED + 'topology "slu-hosts" allows to fit only 1 out of 2 pod(s)', WaitCode.PLACES),
         (NOT_ASSIGNED + 'topology "racks" doesn\'t allow to fit; 1/2 slice(s) fit on level rack', WaitCode.PLACES),
+        (NOT_ASSIGNED + "no topology domains at level: kubernetes.io/hostname", WaitCode.PLACES),
+        ("Workload no longer fits after processing another workload", WaitCode.ABOVE_NOMINAL),
+        ("Workload has overlapping preemption targets with another workload", WaitCode.ABOVE_NOMINAL),
+        (
+            "Workload has overlapping preemption targets with another workload, but will fit after these preemptions "
+            "complete",
+            WaitCode.PREEMPTING,
+        ),
         (NOT_ASSIGNED + f"resource {RESOURCE} unavailable in ClusterQueue", WaitCode.NOT_OFFERED),
         (NOT_ASSIGNED + AFFINITY, WaitCode.NOT_OFFERED),
         (NOT_ASSIGNED + "untolerated taint {pool train NoSchedule <nil>} in flavor slu-h100", WaitCode.NOT_OFFERED),
