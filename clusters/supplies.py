@@ -78,6 +78,29 @@ def archive_refusal(storage: TeamStorage | None) -> str | Promise | None:
     return None
 
 
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """What a form may offer before its team and cluster are chosen; a reason where no place offers something."""
+
+    datasets: tuple[str, ...]
+    no_git: str | Promise | None
+    no_archives: str | Promise | None
+
+
+def offers(team_ids: Collection[int]) -> Offers:
+    """What the teams have on their clusters, in three queries."""
+    clusters = list(Cluster.objects.filter(queues__team__in=team_ids).distinct())
+    storages = list(TeamStorage.objects.filter(team__in=team_ids, cluster__in=[c.pk for c in clusters]))
+    names = Dataset.objects.filter(team__in=team_ids, cluster__queues__team__in=team_ids, removed_at=None)
+    git = [git_refusal(cluster) for cluster in clusters]
+    archives = [archive_refusal(storage) for storage in storages] or [archive_refusal(None)]
+    return Offers(
+        datasets=tuple(sorted(set(names.values_list("name", flat=True)))),
+        no_git=git[0] if git and all(git) else None,
+        no_archives=archives[0] if all(archives) else None,
+    )
+
+
 def dataset_names(cluster_id: int, team_ids: Collection[int]) -> list[str]:
     """Names of data sets that one of the teams may choose there; one query."""
     rows = Dataset.objects.filter(cluster=cluster_id, team__in=team_ids, removed_at=None)

@@ -19,6 +19,7 @@ from common.ids import new_ulid
 from jobs import labels
 from jobs.domain.words import Framework, Kind, Priority
 from jobs.models import Job
+from jobs.supply_fields import CODE_ATTRS, SupplyFields
 from quotas.selectors.choices import QueueChoice, offered_groups, queue_choices
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def _text(label: str | _StrPromise, *, help_text: str | _StrPromise = "", **attr
     return forms.CharField(label=label, help_text=help_text, required=False, widget=forms.TextInput(attrs=attrs))
 
 
-class JobForm(ServiceForm):
+class JobForm(SupplyFields, ServiceForm):
     """Four facts, and the rest behind a fold. Nothing is required here: the service says what is missing."""
 
     token = forms.CharField(widget=forms.HiddenInput, required=False)
@@ -95,9 +96,17 @@ class JobForm(ServiceForm):
     memory = _text(gettext_lazy("Memory"), help_text=gettext_lazy("Only for a job of 0 cards, such as 16Gi."))
 
     FACTS = ("framework", "image", "cards_pick", "cards", "priority")
-    ATTRS = {"team": "place", "local_queue": "place", "cluster": "place", "max_run_seconds": "run_amount"}
+    ATTRS = {
+        "team": "place",
+        "local_queue": "place",
+        "cluster": "place",
+        "max_run_seconds": "run_amount",
+        **CODE_ATTRS,
+    }
 
-    def __init__(self, data: Any = None, *, actor: Actor, initial: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, data: Any = None, files: Any = None, *, actor: Actor, initial: dict[str, Any] | None = None
+    ) -> None:
         start = {
             "token": new_ulid(),
             "framework": Framework.PYTORCH.value,
@@ -107,7 +116,8 @@ class JobForm(ServiceForm):
             "run_unit": "3600",
             "retry_limit": "0",
         }
-        super().__init__(data, initial={**start, **(initial or {})})
+        super().__init__(data, files, initial={**start, **(initial or {})})
+        self.offer_supplies(actor.team_ids)
         groups = offered_groups(actor.team_ids)
         queues = queue_choices(actor.team_ids)
         closed = closed_priorities(actor, actor.team_ids)
@@ -148,12 +158,19 @@ class JobForm(ServiceForm):
 
     def renew_token(self) -> None:
         """Make the form a new one to the service, when its token already made another job."""
-        self.data = {**{name: self.data.get(name, "") for name in self.data}, "token": new_ulid()}
+        self.data = self.data.copy()
+        self.data["token"] = new_ulid()
+
+    @property
+    def where(self) -> tuple[str, str, str]:
+        """Team, local queue and cluster as chosen; '' for what was left to the service."""
+        team, local_queue, cluster = [*self.cleaned_data.get("place", "").split("/"), "", "", ""][:3]
+        return team, local_queue, cluster
 
     def job_data(self) -> dict[str, Any]:
         """What the service takes, in its own names. Raises InvalidInput for an environment that cannot be read."""
         typed = self.cleaned_data
-        team, local_queue, cluster = [*typed.get("place", "").split("/"), "", "", ""][:3]
+        team, local_queue, cluster = self.where
         data: dict[str, Any] = {
             "framework": typed["framework"],
             "image": typed["image"],
@@ -174,6 +191,7 @@ class JobForm(ServiceForm):
             "env": _environment(typed["env"]),
             "cpu": typed["cpu"],
             "memory": typed["memory"],
+            **self.supply_data(),
         }
         return data | {name: value for name, value in optional.items() if value not in ("", {})}
 

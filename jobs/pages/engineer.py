@@ -14,6 +14,8 @@ from accounts.actors import Actor
 from accounts.policy import Action, can
 from accounts.selectors import teams_of
 from accounts.web import actor_of_page, signed_in
+from clusters.archives import archive_store
+from clusters.supplies import place_cluster
 from common.errors import DomainError, NotFound
 from jobs import selectors
 from jobs.charts import draw_shape
@@ -23,6 +25,7 @@ from jobs.pages.lists import filters_of, render_job_list
 from jobs.selectors import OWN_TEAMS, JobFilters
 from jobs.services.preview import job_preview
 from jobs.services.submit import job_submit
+from jobs.supply_fields import supplies_like
 
 
 @signed_in
@@ -51,9 +54,10 @@ def submit(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         form = JobForm(actor=actor, initial=_like(actor, request.GET.get("like", "")))
         return _submit_page(request, actor, form)
-    form = JobForm(request.POST, actor=actor)
+    form = JobForm(request.POST, request.FILES, actor=actor)
     if form.is_valid():
         try:
+            _upload(actor, form)
             done = job_submit(actor=actor, data=form.job_data(), idempotency_key=form.cleaned_data["token"] or None)
         except DomainError as error:
             form.add_problems(error, JobForm.ATTRS)
@@ -64,6 +68,21 @@ def submit(request: HttpRequest) -> HttpResponse:
                 messages.info(request, _("This form was sent before; here is the job it made."))
             return redirect("jobs:detail", done.job.public_id)
     return _submit_page(request, actor, form, status=422)
+
+
+def _upload(actor: Actor, form: JobForm) -> None:
+    """Store an archive that was sent along; the form keeps its id."""
+    file = form.cleaned_data["code_file"]
+    if not file:
+        return
+    team_slug, _local_queue, cluster = form.where
+    teams = {team.slug: team for team in teams_of(actor)}
+    team = teams.get(team_slug) if team_slug or len(teams) != 1 else next(iter(teams.values()))
+    if team is None:
+        return  # the service says what is wrong with the team
+    place = place_cluster(team=team, slug=cluster)
+    archive = archive_store(actor=actor, cluster=place, team=team, name=file.name, upload=file)
+    form.keep_upload(archive.public_id, archive.name)
 
 
 def _submit_page(request: HttpRequest, actor: Actor, form: JobForm, *, status: int = 200) -> HttpResponse:
@@ -121,6 +140,7 @@ def _like(actor: Actor, public_id: str) -> dict[str, Any]:
         "retry_limit": str(job.retry_limit),
         "command": job.command,
         "env": "\n".join(f"{name}={value}" for name, value in sorted(env.items())),
+        **supplies_like(job.code, job.datasets),
     }
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import io
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from accounts.models import Team
-from clusters.models import Dataset, TeamSecret, TeamStorage
+from clusters.models import CodeArchive, Dataset, TeamSecret, TeamStorage
+from jobs.models import Job
 from tests.cast import Cast
 from tests.pages.visitor import Visitor, field_error, html, words
+from tests.services.clusters.supplied import give_storage, zip_of
 
 Visitors = Callable[[str | None], Visitor]
 LEAD, ADMIN = "/team/vision/supplies/", "/admin/teams/vision/supplies/"
@@ -104,3 +109,73 @@ def test_the_page_takes_as_many_queries_with_many_things(cast: Cast, visitor: Vi
     for n in range(10):
         lead.post(LEAD, **variables(name=f"s{n}"))
     assert lead.count_queries(LEAD) <= few
+
+
+class TestTheFormOfAJob:
+    FACTS = {"framework": "pytorch", "image": "registry.example/bert:1", "cards_pick": "1", "priority": "normal"}
+
+    def test_code_and_data_sets_are_chosen_there(self, cast: Cast, visitor: Visitors) -> None:
+        for name in ("imagenet", "coco", "other"):
+            Dataset.objects.create(cluster=cast.cluster, team=cast.teams["vision"], name=name, volume="data")
+        engineer = visitor("eng-vision-1")
+        assert 'value="imagenet"' in html(engineer.get("/jobs/new/"))
+        code = {"code_address": "https://git.example/vision/train", "code_revision": "main"}
+        sent = engineer.post("/jobs/new/", **self.FACTS, **code, datasets=["coco", "imagenet"])
+        assert sent.status_code == 302, words(sent)
+        job = Job.objects.get()
+        assert job.code == {"kind": "git", "address": "https://git.example/vision/train", "revision": "main"}
+        assert job.datasets == ["coco", "imagenet"]
+        copy = html(engineer.get("/jobs/new/", like=job.public_id))
+        assert 'value="https://git.example/vision/train"' in copy
+        assert copy.count("checked") >= 2
+
+    @pytest.mark.parametrize("address", ["https://me:token@git.example/a/b", "git@git.example:a/b"])
+    def test_a_problem_stands_at_its_field(self, visitor: Visitors, address: str) -> None:
+        page = visitor("eng-vision-1").post("/jobs/new/", **self.FACTS, code_address=address)
+        assert page.status_code == 422
+        assert field_error(page, "code_address")
+
+    def test_a_data_set_of_nobody_is_refused_at_its_field(self, cast: Cast, visitor: Visitors) -> None:
+        Dataset.objects.create(cluster=cast.cluster, team=cast.teams["vision"], name="coco", volume="data")
+        page = visitor("eng-vision-1").post("/jobs/new/", **self.FACTS, datasets=["secret"])
+        assert page.status_code == 422
+        assert "no data set" in words(page)
+
+    def test_an_upload_is_greyed_with_the_reason_where_it_cannot_be(self, visitor: Visitors) -> None:
+        page = visitor("eng-vision-1").get("/jobs/new/")
+        assert "no storage on this cluster" in words(page)
+        assert re.search(r'<input type="file"[^>]* disabled', html(page))
+
+    def test_an_uploaded_archive_survives_a_problem_elsewhere(
+        self, cast: Cast, visitor: Visitors, settings: Any, tmp_path: Path
+    ) -> None:
+        storage = give_storage(cast, settings, tmp_path)
+        engineer = visitor("eng-vision-1")
+        file = zip_of(train="print(1)")
+        file.name = "train.zip"
+        page = engineer.post("/jobs/new/", **{**self.FACTS, "image": ""}, code_file=file)
+        assert page.status_code == 422
+        assert "train.zip is uploaded" in words(page)
+        archive = CodeArchive.objects.get()
+        assert f'value="{archive.public_id}"' in html(page)
+        sent = engineer.post("/jobs/new/", **self.FACTS, code_archive=archive.public_id)
+        assert sent.status_code == 302, words(sent)
+        assert Job.objects.get().code == {"kind": "archive", "archive": archive.public_id}
+        assert (storage / "archives" / archive.public_id / "train.py").exists()
+
+    def test_a_broken_archive_is_refused_at_its_field(
+        self, cast: Cast, visitor: Visitors, settings: Any, tmp_path: Path
+    ) -> None:
+        give_storage(cast, settings, tmp_path)
+        page = visitor("eng-vision-1").post("/jobs/new/", **self.FACTS, code_file=io.BytesIO(b"hello"))
+        assert page.status_code == 422
+        assert "no zip or tar file" in field_error(page, "code_file")
+        assert not Job.objects.exists()
+
+    def test_code_from_two_places_is_refused(
+        self, cast: Cast, visitor: Visitors, settings: Any, tmp_path: Path
+    ) -> None:
+        give_storage(cast, settings, tmp_path)
+        address = "https://git.example/vision/train"
+        page = visitor("eng-vision-1").post("/jobs/new/", **self.FACTS, code_address=address, code_archive="x")
+        assert "not from both" in field_error(page, "code_address")
