@@ -81,9 +81,8 @@ class SupplyFields(forms.Form):
         self.data = self.data.copy()
         self.data["code_archive"] = archive_id
         self.cleaned_data["code_archive"] = archive_id
-        self.fields["code_file"].help_text = _("%(name)s is uploaded. Choose another file to replace it.") % {
-            "name": name
-        }
+        sentence = _("%(name)s is uploaded. Choose another file to replace it.")
+        self["code_file"].help_text = sentence % {"name": name}
 
     def supply_data(self) -> dict[str, Any]:
         """`code` and `datasets` for the service. Raises InvalidInput for code from two places."""
