@@ -11,7 +11,6 @@ from typing import Any
 
 from django.db import transaction
 
-from clusters.contract import WorkloadFacts
 from clusters.domain.reasons import Reason, ReasonCode
 from common.faults import reach
 from common.ids import new_ulid
@@ -22,7 +21,7 @@ from jobs.domain.words import TERMINAL_STATES, AttemptEnd, Desired, JobState
 from jobs.models import Attempt, Job, JobEvent, JobSync, Run
 from jobs.reconcile.claims import Claim
 from jobs.reconcile.load import Loaded
-from jobs.services.submit import attempt_create
+from jobs.services.store import attempt_create
 from quotas.services import demand_drop, demand_hold, demand_put
 
 CALM = timedelta(seconds=30)
@@ -214,7 +213,7 @@ def _write_job(loaded: Loaded, locked: Job, move: Move, runs: tuple[RunView, ...
     reason = _calm_reason(loaded, move, now)
     state_changed = job.state != move.state.value
     code_changed = job.reason_code != reason.code.value
-    at = _happened_at(loaded.facts, move, now)
+    at = _happened_at(loaded, move, now)
     changes: dict[str, Any] = {}
     flags = {"is_held": move.held, "is_stopping": move.stopping, "is_degraded": move.degraded}
     changes |= {name: value for name, value in flags.items() if getattr(job, name) != value}
@@ -260,8 +259,12 @@ def _calm_reason(loaded: Loaded, move: Move, now: datetime) -> Reason:
     return move.reason
 
 
-def _happened_at(facts: WorkloadFacts | None, move: Move, now: datetime) -> datetime:
-    """The cluster's own time of what is shown, where it gave one; never in the future."""
+def _happened_at(loaded: Loaded, move: Move, now: datetime) -> datetime:
+    """The cluster's own time of what is shown, where it gave one; never in the future.
+
+    Nor before what was shown last: a cluster that counts whole seconds would have a job admitted before its submit.
+    """
+    facts = loaded.facts
     at: datetime | None = None
     if move.ending is not None:
         at = move.ending.at
@@ -272,7 +275,7 @@ def _happened_at(facts: WorkloadFacts | None, move: Move, now: datetime) -> date
             at = facts.admitted_at
         elif move.state is JobState.QUEUED and facts.evictions:
             at = facts.evicted_at
-    return min(at, now) if at is not None else now
+    return now if at is None else min(max(at, loaded.job.reason_since), now)
 
 
 def _write_event(loaded: Loaded, reason: Reason, runs: tuple[RunView, ...], at: datetime, now: datetime) -> None:
