@@ -26,7 +26,7 @@ from clusters.models import Cluster, CodeArchive, TeamStorage
 from clusters.storage import console_path
 from clusters.supplies import archive_refusal
 from clusters.unpacking import ArchiveProblem, Unpacked, unpack
-from common.errors import DomainError, FieldProblem, InvalidInput
+from common.errors import DomainError, FieldProblem, InvalidInput, Text
 from common.ids import new_ulid
 from common.names import clean_display_name
 
@@ -83,9 +83,9 @@ def archive_store(*, actor: Actor, cluster: Cluster, team: Team, name: str, uplo
     try:
         unpacked = _receive(storage, archive_id, upload)
     except ArchiveProblem as problem:
-        message = PROBLEMS[problem.code]
+        message: Text = PROBLEMS[problem.code]
         if problem.name:
-            message = message % {"name": clean_display_name(problem.name)[:100]}
+            message = PROBLEMS[problem.code] % {"name": clean_display_name(problem.name)[:100]}
         raise InvalidInput([FieldProblem("archive", problem.code, message)]) from problem
     except OSError as error:
         logger.warning("upload to the storage of %s: %s", team.slug, error)

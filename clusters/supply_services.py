@@ -228,8 +228,8 @@ def _variables_problem(values: Any) -> FieldProblem | None:
             message = _("A variable's name has letters, digits and _, no digit first.")
             return FieldProblem("values", "name_invalid", message)
         if name.startswith("SLUICE_") or name in DEVICE_VARIABLES:
-            message = _("%(name)s is set by the platform alone.") % {"name": name}
-            return FieldProblem("values", "name_reserved", message)
+            sentence = _("%(name)s is set by the platform alone.")
+            return FieldProblem("values", "name_reserved", sentence % {"name": name})
         if _BAD_CHARACTERS.search(value):
             return FieldProblem("values", "broken", _("A value has a character that cannot be stored. Type it again."))
     return None

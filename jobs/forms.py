@@ -158,8 +158,7 @@ class JobForm(SupplyFields, ServiceForm):
 
     def renew_token(self) -> None:
         """Make the form a new one to the service, when its token already made another job."""
-        self.data = self.data.copy()
-        self.data["token"] = new_ulid()
+        self.put("token", new_ulid())
 
     @property
     def where(self) -> tuple[str, str, str]:

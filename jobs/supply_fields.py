@@ -62,10 +62,10 @@ class SupplyFields(forms.Form):
         if offered.no_git is not None:
             for name in ("code_address", "code_revision"):
                 self.fields[name].disabled = True
-            self.fields["code_address"].help_text = offered.no_git
+            self.fields["code_address"].help_text = str(offered.no_git)
         if offered.no_archives is not None:
             self.fields["code_file"].disabled = True
-            self.fields["code_file"].help_text = offered.no_archives
+            self.fields["code_file"].help_text = str(offered.no_archives)
         if offered.datasets:
             names = [*offered.datasets, *(name for name in self._sent_datasets() if name not in offered.datasets)]
             self.fields["datasets"].choices = [(name, name) for name in names]  # type: ignore[attr-defined]
@@ -78,11 +78,17 @@ class SupplyFields(forms.Form):
 
     def keep_upload(self, archive_id: str, name: str) -> None:
         """The file is stored: the form goes on with its id, also when it comes back with problems."""
-        self.data = self.data.copy()
-        self.data["code_archive"] = archive_id
+        self.put("code_archive", archive_id)
         self.cleaned_data["code_archive"] = archive_id
         sentence = _("%(name)s is uploaded. Choose another file to replace it.")
         self["code_file"].help_text = sentence % {"name": name}
+
+    def put(self, name: str, value: str) -> None:
+        """Change what was sent, for a form that comes back."""
+        data: Any = self.data
+        data = data.copy()
+        data[name] = value
+        self.data = data
 
     def supply_data(self) -> dict[str, Any]:
         """`code` and `datasets` for the service. Raises InvalidInput for code from two places."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from django.utils.translation import gettext_lazy as _
 from drf_spectacular.types import OpenApiTypes
@@ -19,7 +19,7 @@ from accounts.models import Team
 from accounts.policy import Action, Target, require
 from accounts.selectors import teams_of
 from accounts.services import team_rules_set
-from clusters.archives import archive_store
+from clusters.archives import Readable, archive_store
 from clusters.models import Cluster, SecretKind
 from clusters.supplies import PlaceView, SecretView, place_cluster, place_views, team_supplied
 from clusters.supply_services import (
@@ -351,7 +351,7 @@ class ArchivesView(APIView):
             cluster=cluster,
             team=team,
             name=request.query_params.get("name", "").replace("\x00", ""),
-            upload=request.data or _Nothing(),
+            upload=cast(Readable, request.data or _Nothing()),
         )
         body = {
             "id": archive.public_id,
