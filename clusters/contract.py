@@ -301,6 +301,7 @@ class PodFacts:
     image_problem_since: datetime | None = None
     started_at: datetime | None = None
     ended_at: datetime | None = None
+    restarts: int = 0  # of its program, in place; then ``exit_code`` is that of the newest end
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,6 +338,13 @@ class WorkloadFacts:
     failure: Failure | None = None
     foreign_owner: bool = False  # an object of this name belongs to somebody else
     unknown: str = ""  # a signal no rule knows, verbatim
+    admitted_pods: int | None = None  # of a service: its replicas with quota; None: all pods share one admission
+    stalled_since: datetime | None = None  # of a service: all admitted, and since then none of them is ready
+
+    @property
+    def is_service(self) -> bool:
+        """Its pods are admitted, placed and ended one by one (`clusters.domain.replicas`)."""
+        return self.admitted_pods is not None
 
     @property
     def being_deleted(self) -> bool:
@@ -416,6 +424,10 @@ class NodeFacts:
     @property
     def free(self) -> int:
         return max(0, self.offered - self.held)
+
+
+REPLICAS_MAX = 64
+"""Of one inference service."""
 
 
 class SharingMode(StrEnum):
@@ -537,7 +549,7 @@ class Scalable(Protocol):
     """SCALE: change the number of replicas of an inference service."""
 
     def scale(self, ref: WorkloadRef, replicas: int) -> None:
-        """At least 0. A missing object is success. Saying it twice changes nothing."""
+        """At least 1; not for one that is held. A missing object is success. Saying it twice changes nothing."""
 
 
 @runtime_checkable
@@ -562,16 +574,23 @@ class Watchable(Protocol):
         """
 
 
+SECRET_PREFIX = "slu-"
+"""Names of secrets in a space that begin so are the console's, all others are somebody else's."""
+
+
 @runtime_checkable
 class SecretKeeper(Protocol):
-    """Keeps values for the jobs of a space where only they can read them. Without it a backend has no use for them."""
+    """Keeps values for the jobs of a space where only they can read them. Without it a backend has no use for them.
+
+    Whoever writes them can read none, so names tell whose they are (``SECRET_PREFIX``).
+    """
 
     def put_secret(self, space: str, name: str, data: Mapping[str, bytes]) -> None:
         """Store these values, in place of what there was under this name.
 
-        Raises Rejected("secret_refused") for names or values that the cluster does not take, Rejected("name_taken")
-        for one of somebody else, Retryable while the space is not there yet.
+        Raises Rejected("secret_refused") for names or values that the cluster does not take and for names that are
+        somebody else's, Retryable while the space is not there yet.
         """
 
     def drop_secret(self, space: str, name: str) -> None:
-        """Remove it. A missing one is success; one of somebody else is left alone."""
+        """Remove it. A missing one is success. Raises Rejected("secret_refused") for somebody else's name."""

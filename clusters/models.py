@@ -9,7 +9,7 @@ from __future__ import annotations
 from django.db import models
 
 from accounts.models import Team, User
-from clusters.contract import NodeHealth, SharingMode
+from clusters.contract import SECRET_PREFIX, NodeHealth, SharingMode
 from common.ids import new_ulid
 from common.secrets import SealedTextField
 
@@ -221,8 +221,8 @@ class TeamSecret(models.Model):
 
     @property
     def object_name(self) -> str:
-        """Its name on the cluster."""
-        return f"{self.kind}-{self.name}"
+        """Its name on the cluster: ours by its beginning, because the account that writes it may not look."""
+        return f"{SECRET_PREFIX}{self.kind}-{self.name}-{self.pk}"
 
 
 class CodeArchive(models.Model):

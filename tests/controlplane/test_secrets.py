@@ -42,7 +42,8 @@ def test_a_secret_of_somebody_else_is_left_alone(console: Console) -> None:
     backend = KueueVolcanoBackend(console.cluster)
     with pytest.raises(Rejected, match="theirs"):
         backend.put_secret(SPACE, "theirs", {"TOKEN": b"one"})
-    backend.drop_secret(SPACE, "theirs")
+    with pytest.raises(Rejected, match="theirs"):
+        backend.drop_secret(SPACE, "theirs")
     assert stored(console, "theirs") == {"A": "b"}
 
 
@@ -58,4 +59,7 @@ def test_the_account_cannot_read_what_it_wrote(console: Console) -> None:
         with pytest.raises(ApiError) as caught:
             client.request("GET", f"/api/v1/namespaces/{SPACE}/secrets{path}")
         assert caught.value.status == 403
+    with pytest.raises(ApiError) as caught:  # this one would answer with everything that it would delete
+        client.request("DELETE", f"/api/v1/namespaces/{SPACE}/secrets?dryRun=All")
+    assert caught.value.status == 403
     client.close()

@@ -7,6 +7,7 @@ inference service is a Deployment under Kueue. Why it is so: docs/kueue-volcano.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -27,6 +28,7 @@ from clusters.backends.kueue_volcano.settings import shape_of
 from clusters.backends.kueue_volcano.snapshot import Snapshot
 from clusters.backends.kueue_volcano.tidying import tidy
 from clusters.contract import (
+    SECRET_PREFIX,
     BackendError,
     Capability,
     ClusterInventory,
@@ -196,11 +198,15 @@ class KueueVolcanoBackend:
             self._client.create(names.SECRETS.path(space), manifest)
         except Missing as error:
             raise Retryable("space_missing", error.detail) from error
-        except Exists as error:
-            raise Rejected("name_taken", f"Secret {space}/{name}") from error
+        except Exists as error:  # the one before it is still going
+            raise Retryable("still_ending", f"Secret {space}/{name}") from error
 
     def drop_secret(self, space: str, name: str) -> None:
-        self._client.delete_named(names.SECRETS.path(space), name, f"{names.INSTALLATION}={self._installation}")
+        """By name alone: a delete by label would answer with what it deletes, and so need the right to read."""
+        if not name.startswith(SECRET_PREFIX):
+            raise Rejected("secret_refused", name)
+        with suppress(Missing):
+            self._client.delete(names.SECRETS.path(space, name))
 
     # ------------------------------------------------------------------- quotas
 

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import os
 import ssl
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -75,7 +73,8 @@ class KubeClient:
             server_hostname=connection.host,
             assert_hostname=connection.host,
         )
-        self._headers["Host"] = f"{connection.host}:{connection.port}"
+        host = f"[{connection.host}]" if ":" in connection.host else connection.host
+        self._headers["Host"] = f"{host}:{connection.port}"
         self._streams: set[urllib3.BaseHTTPResponse] = set()
 
     def close(self) -> None:
@@ -119,11 +118,6 @@ class KubeClient:
             if uid is not None and error.code == "conflict":
                 raise Missing("not_found", error.detail) from error
             raise
-
-    def delete_named(self, path: str, name: str, label: str) -> None:
-        """Delete the object of this name in a collection if it carries ``label``; without reading anything."""
-        params = {"fieldSelector": f"metadata.name={name}", "labelSelector": label}
-        self._call("DELETE", path, params, encode({"kind": "DeleteOptions", "apiVersion": "v1"}))
 
     @contextmanager
     def stream(
@@ -175,6 +169,8 @@ def _contract_errors() -> Iterator[None]:
         yield
     except urllib3.exceptions.SSLError as error:
         raise Retryable("tls", str(error)[:300]) from error
+    except urllib3.exceptions.NewConnectionError as error:  # a kind of time-out to urllib3, but nobody listens
+        raise Retryable("unreachable", str(error)[:300]) from error
     except urllib3.exceptions.TimeoutError as error:
         raise Retryable("silent", str(error)[:300]) from error
     except (HTTPError, OSError) as error:
@@ -227,14 +223,15 @@ def _status(body: bytes) -> _Status:
 
 
 def _tls(connection: Connection) -> ssl.SSLContext:
-    context = ssl.create_default_context(cadata=connection.ca_pem)
-    if connection.client_cert_pem:
-        # The ssl module reads a key from a file only: one nobody else can open, gone before this returns.
-        handle, path = tempfile.mkstemp()
-        try:
+    try:
+        context = ssl.create_default_context(cadata=connection.ca_pem)
+        if connection.client_cert_pem:
+            # The ssl module reads a key from a file only: this one is in memory and has no name for anybody else.
+            handle = os.memfd_create("client", os.MFD_CLOEXEC)
             with os.fdopen(handle, "w") as file:
                 file.write(f"{connection.client_cert_pem}\n{connection.client_key_pem}")
-            context.load_cert_chain(path)
-        finally:
-            Path(path).unlink()
+                file.flush()
+                context.load_cert_chain(f"/proc/self/fd/{handle}")
+    except ssl.SSLError as error:
+        raise Unauthorized("credentials_unreadable", str(error)[:300]) from error
     return context

@@ -35,7 +35,7 @@ class TestSecrets:
     def test_a_lead_stores_variables_that_nobody_reads_again(self, cast: Cast) -> None:
         put(cast)
         secret = TeamSecret.objects.get()
-        assert (secret.object_name, secret.names) == ("env-wandb", ["WANDB_API_KEY"])
+        assert (secret.object_name, secret.names) == (f"slu-env-wandb-{secret.pk}", ["WANDB_API_KEY"])
         assert PASSWORD not in secret.values
         assert PASSWORD in unseal(secret.values)
         [view] = place_views(viewer=cast.actor("eng-vision-1"), team=cast.teams["vision"])
@@ -107,7 +107,8 @@ class TestSecrets:
         keeper = on_a_keeping_cluster(monkeypatch)
         put(cast)
         assert bring_secrets() == 1
-        assert keeper.kept == {("slu-vision-000000", "env-wandb"): {"WANDB_API_KEY": PASSWORD.encode()}}
+        name = TeamSecret.objects.get().object_name
+        assert keeper.kept == {("slu-vision-000000", name): {"WANDB_API_KEY": PASSWORD.encode()}}
         [view] = place_views(viewer=cast.actor("lead-vision"), team=cast.teams["vision"])
         assert view.variables[0].is_there
         assert bring_secrets() == 0
@@ -149,7 +150,7 @@ class TestSecrets:
         assert supplies_of([key])[key].env_secrets == ()
         keeper.answer = None
         bring_secrets()
-        assert supplies_of([key])[key].env_secrets == ("env-wandb",)
+        assert supplies_of([key])[key].env_secrets == (TeamSecret.objects.get().object_name,)
 
     def test_a_dropped_one_loses_its_values_at_once_and_then_goes_from_the_cluster(
         self, cast: Cast, monkeypatch: Any

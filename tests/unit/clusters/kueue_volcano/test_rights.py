@@ -14,7 +14,7 @@ from clusters.backends.kueue_volcano.credentials import Account
 FILE = Path(__file__).resolve().parents[4] / "deploy" / "rbac.yaml"
 DOCUMENTS: list[dict[str, Any]] = list(yaml.safe_load_all(FILE.read_text(encoding="utf-8")))
 READ = {"get", "list", "watch"}
-VERBS = READ | {"create", "patch", "delete", "deletecollection"}
+VERBS = READ | {"create", "patch", "delete"}
 
 
 def of_kind(kind: str) -> dict[str, dict[str, Any]]:
@@ -68,12 +68,6 @@ def test_no_account_may_do_what_would_make_it_another(account: str) -> None:
 def test_no_account_reads_a_secret(account: str) -> None:
     """Deleting a collection answers with all that was in it, and with `dryRun` it deletes nothing: it reads."""
     assert not grants(account).get(("", "secrets"), set()) & (READ | {"deletecollection", "patch", "update"})
-
-
-def test_many_objects_at_once_are_deleted_of_secrets_only() -> None:
-    for account in Account:
-        kinds = {resource for (_, resource), verbs in grants(account).items() if "deletecollection" in verbs}
-        assert kinds == ({"secrets"} if account is Account.RUNTIME else set())
 
 
 def test_only_the_account_for_nodes_changes_a_node() -> None:
