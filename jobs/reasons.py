@@ -97,6 +97,27 @@ def _pulling(facts: _Known) -> str:
     return _("Pulling the image: %(ready)s of %(pods)s pods are up.") % facts
 
 
+def _partly(facts: _Known) -> str:
+    first = _("Only %(ready)s of %(pods)s pods run.") % facts
+    waiting = facts.get("waiting")
+    if not isinstance(waiting, int):
+        return first
+    rest = ngettext("%(waiting)s waits for cards.", "%(waiting)s wait for cards.", waiting) % facts
+    return close_up(first + " " + rest)
+
+
+def _crashes(facts: _Known) -> str:
+    restarts = facts.get("restarts")
+    return (
+        ngettext(
+            "Replica %(rank)s was started again %(restarts)s time; its program ended with exit code %(exit_code)s.",
+            "Replica %(rank)s was started again %(restarts)s times; its program ended with exit code %(exit_code)s.",
+            restarts if isinstance(restarts, int) else 2,
+        )
+        % facts
+    )
+
+
 def _with_rank(one: Callable[[], str], ranked: Callable[[], str]) -> Callable[[_Known], str]:
     """Name the rank where there are several pods."""
 
@@ -223,8 +244,12 @@ _SENTENCES: dict[str, Callable[[_Known], str]] = {
     C.IMAGE_TIMEOUT: _plain(lambda: _("The registry does not answer, so the image cannot be pulled.")),
     C.WAITING_FOR_PODS: _plain(lambda: _("%(ready)s of %(pods)s pods are up; the others are starting.")),
     C.RUNNING: _plain(lambda: _("All pods run.")),
-    C.PARTLY_READY: _plain(lambda: _("Only %(ready)s of %(pods)s pods run.")),
+    C.PARTLY_READY: _partly,
     C.FINISHING: _plain(lambda: _("Its pods are ending.")),
+    C.CRASH_LOOP: _crashes,
+    C.ROLLOUT_STUCK: _plain(
+        lambda: _("Its replicas have their cards and none comes up. See their logs. After an hour it is stopped.")
+    ),
     C.COMPLETED: _plain(lambda: _("Ended well.")),
     C.COMPLETED_BY_LAUNCHER: _plain(lambda: _("Ended well: its launcher ended, and the other pods were stopped.")),
     C.STOPPED_AT_LIMIT: _plain(lambda: _("Stopped at its longest run time.")),

@@ -84,6 +84,21 @@ def running(since: datetime = ADMITTED, *, count: int = 1, **more: Any) -> Workl
     return admitted(since, **{**values, **more})
 
 
+def service(*phases: PodPhase, wanted: int | None = None, **more: Any) -> WorkloadFacts:
+    """A service of eight cards a replica: those of these phases are admitted since 10:05, the others wait."""
+    made = more.pop("pods", pods(*phases))
+    replicas = len(made) if wanted is None else wanted
+    values = {
+        "wanted_pods": replicas,
+        "cards": 8 * replicas,
+        "admitted_pods": len(made),
+        "wait": Wait(WaitCode.QUOTA, asked=8) if replicas > len(made) else None,
+        "pods": made,
+        **more,
+    }
+    return admitted(**values) if made else queued(**values)
+
+
 def evicted(when: datetime, cause: EvictionCause = EvictionCause.HIGHER_PRIORITY, **more: Any) -> WorkloadFacts:
     """Ran from 10:05 until its first eviction at ``when``; in the queue again."""
     values = {

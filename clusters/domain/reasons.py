@@ -56,6 +56,9 @@ class ReasonCode(StrEnum):
     RUNNING = "running"
     PARTLY_READY = "partly_ready"
     FINISHING = "finishing"
+    # a service that holds its cards and does not come up
+    CRASH_LOOP = "crash_loop"
+    ROLLOUT_STUCK = "rollout_stuck"
     # ended, and between attempts
     COMPLETED = "completed"
     COMPLETED_BY_LAUNCHER = "completed_by_launcher"
@@ -76,6 +79,10 @@ class ReasonCode(StrEnum):
     CANCELLING = "cancelling"
     CANCELLED_BY_PERSON = "cancelled_by_person"
     UNKNOWN_SIGNAL = "unknown_signal"
+
+
+KEEPS_TRYING = frozenset({ReasonCode.CRASH_LOOP, ReasonCode.ROLLOUT_STUCK})
+"""It retries inside one attempt, and waits in no queue meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,19 +11,22 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from clusters.contract import EvictionCause, FailureCode, Outcome, PodPhase, WaitCode, WorkloadFacts
+from clusters.contract import EvictionCause, FailureCode, Outcome, PodFacts, PodPhase, WaitCode, WorkloadFacts
 from clusters.domain.reasons import FactValue, Reason, ReasonCode
 
 NOT_PICKED_UP_AFTER = timedelta(seconds=60)
 NOT_PLACED_AFTER = timedelta(seconds=120)
 """Decision 9 without topology-aware admission; with it the gate chose the nodes and NOT_PLACED_AFTER_TOPOLOGY holds."""
 NOT_PLACED_AFTER_TOPOLOGY = timedelta(seconds=300)
+STALLED_AFTER = timedelta(minutes=10)
+"""Decision 10: a service whose replicas are all admitted and none is ready for so long."""
 
 
 class ObservedState(StrEnum):
     QUEUED = "queued"
     CREATING = "creating"
     RUNNING = "running"
+    RETRYING = "retrying"  # a service inside its one attempt
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     UNKNOWN = "unknown"  # keep the last state and show the raw text
@@ -103,6 +106,12 @@ def _image_problem(look: Look) -> FailureCode | None:
     return next((pod.image_problem for pod in look.facts.pods if pod.image_problem is not None), None)
 
 
+def _crashing(look: Look) -> list[PodFacts]:
+    """Replicas whose program ended and is started again, the most restarted first."""
+    crashing = [pod for pod in look.facts.pods if pod.phase is PodPhase.PULLING and pod.restarts]
+    return sorted(crashing, key=lambda pod: (-pod.restarts, pod.rank))
+
+
 CONDITIONS: dict[str, Condition] = {
     "another owner has the name": lambda look: look.facts.foreign_owner,
     "ended well": lambda look: look.facts.outcome is Outcome.SUCCEEDED,
@@ -152,6 +161,11 @@ CONDITIONS: dict[str, Condition] = {
     "no pod is to come": lambda look: look.count(PodPhase.WAITING, PodPhase.PULLING, PodPhase.RUNNING) == 0,
     "pods exist": lambda look: bool(look.facts.pods),
     "no pod has a node": lambda look: all(pod.node is None for pod in look.facts.pods),
+    "it is a service": lambda look: look.facts.is_service,
+    "a program ends again and again": lambda look: bool(_crashing(look)),
+    "none is ready for ten minutes": lambda look: (
+        look.facts.stalled_since is not None and look.now - look.facts.stalled_since >= STALLED_AFTER
+    ),
     "a signal no rule knows": lambda look: bool(look.facts.unknown),
 }
 
@@ -169,6 +183,7 @@ class Rule:
 
 
 Q, C, R = ObservedState.QUEUED, ObservedState.CREATING, ObservedState.RUNNING
+Y = ObservedState.RETRYING
 
 RULES: tuple[Rule, ...] = (
     Rule("name conflict", ("another owner has the name",), Q, ReasonCode.NAME_CONFLICT),
@@ -212,10 +227,30 @@ RULES: tuple[Rule, ...] = (
         ReasonCode.NOT_PICKED_UP,
     ),
     Rule("submitted", ("not admitted",), Q, ReasonCode.SUBMITTED),
+    Rule("service up", ("admitted", "it is a service", "all pods run"), R, ReasonCode.RUNNING),
+    Rule(
+        "service up in part",
+        ("admitted", "it is a service", "some pods run"),
+        R,
+        ReasonCode.PARTLY_READY,
+        degraded=True,
+    ),
+    Rule(
+        "service crashes",
+        ("admitted", "it is a service", "a program ends again and again"),
+        Y,
+        ReasonCode.CRASH_LOOP,
+    ),
     Rule("image problem", ("admitted", "an image cannot be pulled"), C, None),
     Rule("not placed", ("admitted", "the gang does not fit", "for too long"), C, ReasonCode.NOT_PLACED),
     Rule("placing", ("admitted", "the gang does not fit"), C, ReasonCode.PLACING),
     Rule("waiting for release", ("admitted", "its nodes are not free yet"), C, ReasonCode.WAITING_FOR_RELEASE),
+    Rule(
+        "service stuck",
+        ("admitted", "it is a service", "none is ready for ten minutes"),
+        Y,
+        ReasonCode.ROLLOUT_STUCK,
+    ),
     Rule("running", ("admitted", "all pods run"), R, ReasonCode.RUNNING),
     Rule(
         "partly ready",
@@ -270,6 +305,12 @@ def explain(code: ReasonCode | None, look: Look) -> Reason:
         values["evictions"] = facts.evictions
     if facts.evicted_by and code.value.startswith("preempted_"):
         values["by"] = facts.evicted_by
+    if facts.admitted_pods is not None and 0 < facts.admitted_pods < facts.wanted_pods:
+        values["waiting"] = facts.wanted_pods - facts.admitted_pods
+    if code is ReasonCode.CRASH_LOOP and (crashing := _crashing(look)):
+        values |= {"rank": crashing[0].rank, "restarts": crashing[0].restarts}
+        if crashing[0].exit_code is not None:
+            values["exit_code"] = crashing[0].exit_code
     if code in {ReasonCode.PULLING_IMAGE, ReasonCode.RUNNING, ReasonCode.PARTLY_READY, ReasonCode.WAITING_FOR_PODS}:
         values["ready"] = look.count(PodPhase.RUNNING, PodPhase.SUCCEEDED)
         values["pulling"] = look.count(PodPhase.PULLING)

@@ -6,6 +6,7 @@
 ``quota``       cards held against nominal quota, ``holders`` by whom; ``placement`` cards given out on nodes
 ``admission``   admission cycles; ``preemption`` who has to leave; ``explain`` why somebody waits
 ``executor``    gangs onto nodes; ``lifecycle`` pods, exits, evictions; ``behaviour`` what a command does
+``services``    replicas that answer to one name
 ``telemetry``   utilisation; ``logs`` lines in the words of ``messages``: functions of what is stored
 ``randomness``  every draw is a hash of (seed, object, purpose)
 

@@ -1,7 +1,8 @@
 """What a workload does once its pods run: run time and exit code from its command, image names, pull times.
 
 A command may say ``sleep N; exit C`` anywhere: N seconds (decimals and the suffixes s, m, h, d allowed,
-``infinity`` = until stopped), then exit code C. Missing parts mean exit code 0 and a run time of 60 to 180 s.
+``infinity`` = until stopped), then exit code C. Missing parts mean exit code 0 and a run time of 60 to 180 s; a replica
+of a service runs until stopped.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ def run_time_ms(seed: int, workload: Workload) -> int | None:
     if workload.plan.run_ms is not None:
         return workload.plan.run_ms
     found = _SLEEP.search(workload.spec.command)
+    if found is None and workload.spec.member is not None:
+        return None  # a service serves
     if found is None:
         return draw_between(*RUN_MS, seed, workload.name, "run")
     endless, number, unit = found.groups()
@@ -74,6 +77,11 @@ def _remember(node: Node, image: str, ready_ms: int) -> None:
     if len(node.images) > IMAGES_PER_NODE:
         oldest = min(node.images, key=lambda name: (node.images[name], name))
         del node.images[oldest]
+
+
+def restart_ms(restarts: int, latencies: Latencies) -> int:
+    """How long a program that ended for the n-th time waits for its next start."""
+    return min(latencies.restart_max, latencies.restart_min << min(restarts - 1, 16))
 
 
 def stop_ms(seed: int, workload: Workload, rank: int, latencies: Latencies, grace_ms: int) -> int:

@@ -2,6 +2,9 @@
 
 A command takes effect at its own time ``at_ms``; one whose time has passed takes effect now. Every command is
 idempotent: saying it again changes nothing, and one about an object that is not there does nothing.
+
+A service is submitted as one and becomes a workload per replica (see :mod:`clusters.simulation.services`). A command
+about it names the service and means all of them; its ranks are the numbers of its replicas.
 """
 
 from __future__ import annotations
@@ -44,7 +47,7 @@ class QueueDef:
 
 @dataclass(frozen=True, slots=True)
 class Submit:
-    """Create a workload. One of the same name, in whatever state, is left alone."""
+    """Create a workload, or a service of one pod a replica. One of the same name, in whatever state, is left alone."""
 
     kind: ClassVar[str] = "submit"
     at_ms: int
@@ -75,6 +78,16 @@ class Submit:
             space=spec.space,
         )
         return cls(at_ms, spec.object_name, inner, plan or Plan())
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A service shall have so many replicas: the last ones go, new ones are submitted like the first."""
+
+    kind: ClassVar[str] = "scale"
+    at_ms: int
+    name: str
+    replicas: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +202,7 @@ class HoldQueue:
 
 Command = (
     Submit
+    | Scale
     | Delete
     | SetActive
     | SetPriority
@@ -205,8 +219,8 @@ Command = (
 _KINDS: dict[str, type[Command]] = {
     cls.kind: cls
     for cls in (
-        Submit, Delete, SetActive, SetPriority, SetQuotas, SetNodes, Cordon, NodePower, Sicken, ExitPod, EvictPod,
-        HoldQueue,
+        Submit, Scale, Delete, SetActive, SetPriority, SetQuotas, SetNodes, Cordon, NodePower, Sicken, ExitPod,
+        EvictPod, HoldQueue,
     )
 }  # fmt: skip
 

@@ -3,6 +3,9 @@
 A gang lives and dies as a whole: its work begins when every pod runs, one failing pod fails it at once, and an
 eviction stops all of it. Quota is free shortly after an eviction and at the moment of an end; the pods may take
 longer to go, and a new run of the same workload creates its pods only after the old ones are gone.
+
+A replica of a service never ends by itself: its program is started again where it was, and one that lost its node
+queues for another.
 """
 
 from __future__ import annotations
@@ -118,6 +121,9 @@ def _exit(state: State, workload: Workload) -> None:
         exiting = [pod for pod in running if pod.rank == workload.plan.failing_rank] or running
     else:
         exiting = running
+    if workload.spec.member is not None:
+        _restart(state, workload, exiting[0], code)
+        return
     for pod in exiting:
         _end_pod(state, workload, pod, code)
     if code:
@@ -128,12 +134,26 @@ def _exit(state: State, workload: Workload) -> None:
 
 def exit_pod(state: State, workload: Workload, pod: Pod, code: int, reason: FailureCode) -> None:
     """One running pod exits by itself, now."""
+    if workload.spec.member is not None:
+        _restart(state, workload, pod, code)
+        return
     _end_pod(state, workload, pod, code)
     launcher = pod.rank == 0 and workload.spec.framework in behaviour.LAUNCHER_FRAMEWORKS
     if code:
         fail(state, workload, reason, pod)
     elif launcher or all(other.phase is PodPhase.SUCCEEDED for other in workload.run.pods):
         _succeed(state, workload)
+    state.touch(workload)
+
+
+def _restart(state: State, workload: Workload, pod: Pod, code: int) -> None:
+    """The program of a replica ended: it keeps its node and is started again after a while."""
+    pod.restarts += 1
+    pod.exit_code = code
+    pod.down_ms = state.now
+    pod.phase = PodPhase.PULLING
+    pod.starts_ms = state.now + behaviour.restart_ms(pod.restarts, state.world.latencies)
+    workload.run.ready_ms = workload.run.exits_ms = None
     state.touch(workload)
 
 
@@ -145,8 +165,11 @@ def fail(state: State, workload: Workload, code: FailureCode, pod: Pod) -> None:
 
 
 def disrupt(state: State, workload: Workload, pod: Pod) -> None:
-    """The cluster takes one pod away, which fails its gang."""
+    """The cluster takes one pod away, which fails its gang; a replica queues for another place."""
     _end_pod(state, workload, pod, SIGTERM_EXIT)
+    if workload.spec.member is not None:
+        evict(state, workload, EvictionCause.OTHER)
+        return
     fail(state, workload, FailureCode.DISRUPTION, pod)
     state.touch(workload)
 
@@ -159,7 +182,10 @@ def lose_pods(state: State, name: str) -> None:
         for pod in lost:
             _end_pod(state, workload, pod, None)
         if workload.stage is Stage.ADMITTED and workload.run.told_ms is None and lost:
-            fail(state, workload, FailureCode.NODE_LOST, lost[0])
+            if workload.spec.member is not None:
+                evict(state, workload, EvictionCause.NODE_FAILURE)
+            else:
+                fail(state, workload, FailureCode.NODE_LOST, lost[0])
         _release(state, workload)
         if owner in state.world.workloads:
             state.touch(workload)

@@ -7,7 +7,7 @@ before the present are shown: what happens in the present millisecond may not be
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from heapq import merge
 from itertools import islice
 from typing import NamedTuple
@@ -36,20 +36,27 @@ class Tail(NamedTuple):
     complete: bool  # the workload is over and every line was given out
 
 
-def tail(world: World, workload: Workload, cursor: str, limit: int = LIMIT) -> Tail:
-    """Lines after the cursor ('' = from the start). Raises ValueError for a cursor that is not one of ours."""
+def tail(world: World, workloads: Sequence[Workload], cursor: str, limit: int = LIMIT) -> Tail:
+    """Lines of a workload, or of all replicas of a service, after the cursor ('' = from the start).
+
+    Raises ValueError for a cursor that is not one of ours.
+    """
     after = int(cursor) if cursor else -1
     if after < -1:
         raise ValueError(f"not a cursor: {cursor!r}")
     streams = [
         _pod_lines(world, workload, number, run, pod, after)
+        for workload in workloads
         for number, run in enumerate(workload.runs)
         for pod in run.pods
         if pod.started_ms is not None
     ]
     lines = tuple(islice(merge(*streams), limit))
-    over = workload.stage is Stage.FINISHED and all(run.released_ms is not None for run in workload.runs)
-    last_ms = max((run.released_ms for run in workload.runs if run.released_ms is not None), default=0)
+    runs = [run for workload in workloads for run in workload.runs]
+    over = all(workload.stage is Stage.FINISHED for workload in workloads) and all(
+        run.released_ms is not None for run in runs
+    )
+    last_ms = max((run.released_ms for run in runs if run.released_ms is not None), default=0)
     complete = over and len(lines) < limit and last_ms < world.now_ms
     return Tail(lines, str(lines[-1].seq) if lines else cursor, complete)
 
@@ -57,14 +64,16 @@ def tail(world: World, workload: Workload, cursor: str, limit: int = LIMIT) -> T
 def _pod_lines(world: World, workload: Workload, number: int, run: Run, pod: Pod, after: int) -> Iterator[Line]:
     """All lines of one pod after ``after`` in order."""
     scene = Scene(world.seed, workload, number, run, pod)
-    base = workload.created_ms
+    member = workload.spec.member
+    base = workload.created_ms if member is None else member.born_ms
+    rank = pod.rank if member is None else member.number
     floor_ms = base if after < 0 else base + after // (_RANKS * _PLACES)
     for at_ms, place, text in _texts(world, scene, floor_ms):
         if at_ms >= world.now_ms:
             return
-        seq = ((at_ms - base) * _RANKS + pod.rank) * _PLACES + place
+        seq = ((at_ms - base) * _RANKS + rank) * _PLACES + place
         if seq > after:
-            yield Line(seq, at_ms, pod.rank, text.encode())
+            yield Line(seq, at_ms, rank, text.encode())
 
 
 def _texts(world: World, scene: Scene, floor_ms: int) -> Iterator[tuple[int, int, str]]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from clusters.contract import EvictionCause, PodPhase
 from clusters.simulation import commands as c
-from clusters.simulation import lifecycle
+from clusters.simulation import lifecycle, services
 from clusters.simulation.state import State
-from clusters.simulation.world import Group, Hold, Node, Queue, Stage, Workload
+from clusters.simulation.world import Group, Hold, Member, Node, Plan, Pod, Queue, Spec, Stage, Workload
 
 
 def apply(state: State, command: c.Command) -> None:
@@ -19,34 +19,63 @@ def apply(state: State, command: c.Command) -> None:
 
 
 def _submit(state: State, command: c.Submit) -> None:
-    if command.name in state.world.workloads:
+    world = state.world
+    if command.name in world.workloads or services.replicas_of(world, command.name):
         return
+    if command.spec.kind != services.KIND:
+        _create(state, command.name, command.spec, command.plan)
+        return
+    for number in range(command.spec.pods):
+        member = Member(command.name, number, state.now)
+        _create(
+            state,
+            services.replica_name(command.name, number),
+            replace(command.spec, pods=1, member=member),
+            command.plan,
+        )
+
+
+def _create(state: State, name: str, spec: Spec, plan: Plan) -> None:
     world = state.world
     world.sequence += 1
     workload = Workload(
-        name=command.name,
-        spec=command.spec,
-        plan=command.plan,
-        created_ms=state.now,
-        sequence=world.sequence,
-        queued_ms=state.now,
+        name=name, spec=spec, plan=plan, created_ms=state.now, sequence=world.sequence, queued_ms=state.now
     )
     state.add(workload)
     state.enqueue(workload)
 
 
+def _scale(state: State, command: c.Scale) -> None:
+    world = state.world
+    found = services.replicas_of(world, command.name)
+    staying = [workload for workload in found if not workload.deleting]
+    if not staying:
+        return
+    for workload in staying:
+        if services.number_of(workload) >= command.replicas:
+            lifecycle.delete(state, workload, workload.spec.grace_ms)
+    like = staying[0]
+    assert like.spec.member is not None
+    for number in range(command.replicas):
+        name = services.replica_name(command.name, number)
+        if name not in world.workloads:  # one that is still going leaves its number first
+            _create(state, name, replace(like.spec, member=replace(like.spec.member, number=number)), like.plan)
+
+
 def _delete(state: State, command: c.Delete) -> None:
-    workload = state.world.workloads.get(command.name)
-    if workload is not None:
+    for workload in services.named(state.world, command.name):
         lifecycle.delete(state, workload, command.grace_ms)
 
 
 def _set_active(state: State, command: c.SetActive) -> None:
-    workload = state.world.workloads.get(command.name)
-    if workload is None or workload.active == command.active or workload.stage is Stage.FINISHED:
-        return
-    workload.active = command.active
-    if command.active:
+    for workload in services.named(state.world, command.name):
+        if workload.active != command.active and workload.stage is not Stage.FINISHED:
+            _set_workload_active(state, workload, command.active)
+
+
+def _set_workload_active(state: State, workload: Workload, active: bool) -> None:
+    workload.active = active
+    if active:
         if workload.stage is Stage.QUEUED:
             workload.queued_ms = state.now
             state.enqueue(workload)
@@ -58,10 +87,9 @@ def _set_active(state: State, command: c.SetActive) -> None:
 
 
 def _set_priority(state: State, command: c.SetPriority) -> None:
-    workload = state.world.workloads.get(command.name)
-    if workload is None or workload.stage is Stage.FINISHED or workload.spec.priority == command.priority:
-        return
-    state.rerank(workload, command.priority)
+    for workload in services.named(state.world, command.name):
+        if workload.stage is not Stage.FINISHED and workload.spec.priority != command.priority:
+            state.rerank(workload, command.priority)
 
 
 def _set_quotas(state: State, command: c.SetQuotas) -> None:
@@ -171,21 +199,25 @@ def _nodes_changed(state: State) -> None:
 
 
 def _exit_pod(state: State, command: c.ExitPod) -> None:
-    workload = state.world.workloads.get(command.name)
-    if workload is None or workload.stage is not Stage.ADMITTED or command.rank >= len(workload.run.pods):
-        return
-    pod = workload.run.pods[command.rank]
-    if pod.phase is PodPhase.RUNNING:
-        lifecycle.exit_pod(state, workload, pod, command.code, command.reason)
+    found = _admitted_pod(state, command.name, command.rank)
+    if found is not None and found[1].phase is PodPhase.RUNNING:
+        lifecycle.exit_pod(state, *found, command.code, command.reason)
 
 
 def _evict_pod(state: State, command: c.EvictPod) -> None:
-    workload = state.world.workloads.get(command.name)
-    if workload is None or workload.stage is not Stage.ADMITTED or command.rank >= len(workload.run.pods):
-        return
-    pod = workload.run.pods[command.rank]
-    if pod.node is not None and pod.phase in (PodPhase.PULLING, PodPhase.RUNNING):
-        lifecycle.disrupt(state, workload, pod)
+    found = _admitted_pod(state, command.name, command.rank)
+    if found is not None and found[1].node is not None and found[1].phase in (PodPhase.PULLING, PodPhase.RUNNING):
+        lifecycle.disrupt(state, *found)
+
+
+def _admitted_pod(state: State, name: str, rank: int) -> tuple[Workload, Pod] | None:
+    workloads = state.world.workloads
+    workload = workloads.get(name)
+    if workload is None:
+        workload, rank = workloads.get(services.replica_name(name, rank)), 0
+    if workload is None or workload.stage is not Stage.ADMITTED or rank >= len(workload.run.pods):
+        return None
+    return workload, workload.run.pods[rank]
 
 
 def _hold_queue(state: State, command: c.HoldQueue) -> None:
@@ -203,6 +235,7 @@ def _hold_queue(state: State, command: c.HoldQueue) -> None:
 
 _HANDLERS: dict[type, Callable[[State, Any], None]] = {
     c.Submit: _submit,
+    c.Scale: _scale,
     c.Delete: _delete,
     c.SetActive: _set_active,
     c.SetPriority: _set_priority,

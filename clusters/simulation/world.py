@@ -64,6 +64,8 @@ class Latencies:
     round: int = 200  # from cards coming free until the executor tries the waiting gangs again
     pull_min: int = 3_000
     pull_max: int = 15_000
+    restart_min: int = 10_000  # until a replica's program is started again, twice as long each time
+    restart_max: int = 300_000
     cached: int = 500  # an image that is already on the node
     image_problem: int = 2_000  # until the first failed pull is reported
     stop_min: int = 1_000
@@ -146,6 +148,15 @@ class Queue:
 
 
 @dataclass(frozen=True, slots=True)
+class Member:
+    """A workload that is one replica of a service: admitted, placed and ended by itself."""
+
+    service: str  # its name
+    number: int  # from 0
+    born_ms: int  # when the service was submitted
+
+
+@dataclass(frozen=True, slots=True)
 class Spec:
     """What the engine needs to know of a workload's specification."""
 
@@ -166,6 +177,7 @@ class Spec:
     grace_ms: int
     spec_hash: str = ""
     space: str = ""
+    member: Member | None = None
 
     @property
     def cards(self) -> int:
@@ -194,6 +206,8 @@ class Pod:
     stops_ms: int | None = None  # planned, once told to stop
     ended_ms: int | None = None
     exit_code: int | None = None
+    restarts: int = 0  # of its program, in place
+    down_ms: int | None = None  # newest end of its program before a start in place
     problem: FailureCode | None = None  # of the image
     problem_ms: int | None = None  # when it shows; may lie in the future
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jobs.domain.shape import NoShape, Shape, shape_of
+from jobs.domain.shape import NoShape, Shape, service_shape, shape_of
 from jobs.domain.words import Framework, Kind
 
 
@@ -29,20 +29,45 @@ class Candidate:
         return self.sharing == "exclusive"
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Cards as asked for: of the whole job, or with ``replicas`` of each replica of a service."""
+
+    cards: int
+    replicas: int | None = None
+
+    @property
+    def total(self) -> int:
+        return self.cards * (self.replicas or 1)
+
+    def on(self, candidate: Candidate) -> Shape:
+        """The shape in this group. Raises NoShape."""
+        size, vendor = candidate.cards_per_node, candidate.vendor
+        if self.replicas is None:
+            return shape_of(self.cards, cards_per_node=size, vendor=vendor)
+        return service_shape(self.cards, self.replicas, cards_per_node=size, vendor=vendor)
+
+
 def usable_candidates(candidates: Sequence[Candidate], kind: Kind) -> list[Candidate]:
     """Groups that have cards at all; shared pools never take training by default (decision 26)."""
     return [c for c in candidates if c.cards_per_node > 0 and (c.exclusive or kind is not Kind.TRAINING)]
 
 
 def choose_group(
-    candidates: Sequence[Candidate], *, cards: int, framework: Framework, last_vendor: str | None
+    candidates: Sequence[Candidate],
+    *,
+    cards: int,
+    framework: Framework,
+    last_vendor: str | None,
+    replicas: int | None = None,
 ) -> tuple[Candidate, Shape]:
-    """The group for a job that named no card model.
+    """The group for a job that named no card model; ``cards`` of each replica where there are ``replicas``.
 
     Vendor: the last job's of this framework, else Ascend for MindSpore, else that of the largest NVIDIA group.
     Of that vendor's groups: the first that starts now, else the one with the most free nominal quota.
     Raises NoShape when no group of the vendor can split the cards, LookupError when there is no group at all.
     """
+    asked = Asked(cards, replicas)
     exclusive = [c for c in candidates if c.exclusive]
     if not exclusive:
         raise LookupError("no exclusive group")
@@ -52,17 +77,16 @@ def choose_group(
     refused: NoShape | None = None
     for candidate in same:
         try:
-            shaped.append(
-                (candidate, shape_of(cards, cards_per_node=candidate.cards_per_node, vendor=candidate.vendor))
-            )
+            shaped.append((candidate, asked.on(candidate)))
         except NoShape as error:
             refused = refused or error.up_to(candidate.capacity)  # the largest group comes first
     if not shaped:
         raise refused or LookupError("no group")
-    fitting = [pair for pair in shaped if cards <= pair[0].capacity] or shaped
+    total = asked.total
+    fitting = [pair for pair in shaped if total <= pair[0].capacity] or shaped
     now = [pair for pair in fitting if starts_now(*pair)]
     if now:
-        return max(now, key=lambda pair: (pair[0].free_nominal >= cards, pair[0].free_nominal, pair[0].slug))
+        return max(now, key=lambda pair: (pair[0].free_nominal >= total, pair[0].free_nominal, pair[0].slug))
     return max(fitting, key=lambda pair: (pair[0].free_nominal, -pair[0].queued_ahead, pair[0].slug))
 
 

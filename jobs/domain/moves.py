@@ -20,6 +20,7 @@ class Effect(StrEnum):
     HOLD = "hold"
     RELEASE = "release"
     PRIORITY = "priority"
+    SCALE = "scale"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,8 @@ class JobView:
     rest: Rest | None = None
     priority: int | None = None  # what the gate shall compare; None: as it is
     can_prioritise: bool = True
+    replicas: int | None = None  # of a service, as wanted; None: it is none
+    can_scale: bool = True
 
     @property
     def stays_out(self) -> bool:

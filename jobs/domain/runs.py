@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from clusters.contract import Outcome, WorkloadFacts
+from clusters.contract import Outcome, PodPhase, WorkloadFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,7 @@ def advance_runs(runs: Sequence[RunView], facts: WorkloadFacts, now: datetime) -
     """All runs of an attempt after this look. Calling it again with the same facts changes nothing."""
     result = list(runs)
     _close_evicted(result, facts)
+    _close_abandoned(result, facts, now)
     if facts.outcome is not None:
         _close_ended(result, facts, now)
     elif facts.active or _admitted_now(facts):  # one that is held keeps its quota until its eviction is counted
@@ -76,16 +77,26 @@ def _filled(run: RunView, facts: WorkloadFacts) -> RunView:
 def _with_admission(run: RunView, facts: WorkloadFacts) -> RunView:
     admitted = facts.admitted_at
     assert admitted is not None
+    if facts.is_service and run.admitted_at is not None:
+        admitted = min(admitted, run.admitted_at)  # the replica that was admitted first may be gone
     nodes = tuple(sorted({pod.node for pod in facts.pods if pod.node}))
     return replace(
         run,
         queued_at=min(run.queued_at, admitted),
         admitted_at=admitted,
         scheduled_at=_not_before(facts.scheduled_at, admitted) or run.scheduled_at,
-        started_at=_not_before(facts.ready_at, admitted) or run.started_at,
+        started_at=_not_before(_up_since(run, facts), admitted) or run.started_at,
         nodes=nodes or run.nodes,
         cards=facts.cards,
     )
+
+
+def _up_since(run: RunView, facts: WorkloadFacts) -> datetime | None:
+    """A gang is up when all of it is, a service with its first replica."""
+    if not facts.is_service:
+        return facts.ready_at
+    starts = (pod.started_at for pod in facts.pods if pod.phase is PodPhase.RUNNING and pod.started_at is not None)
+    return run.started_at or min(starts, default=None)
 
 
 def _not_before(at: datetime | None, bound: datetime) -> datetime | None:
@@ -115,6 +126,13 @@ def _close_evicted(runs: list[RunView], facts: WorkloadFacts) -> None:
             times_are_bounds=run.times_are_bounds or not was_seen or not is_newest or run.admitted_at is None,
             was_evicted=True,
         )
+
+
+def _close_abandoned(runs: list[RunView], facts: WorkloadFacts, now: datetime) -> None:
+    """A run of a service lasts from its first admitted replica until none is left; it waits in a new one."""
+    has_none = facts.is_service and facts.active and not facts.being_deleted and not facts.admitted_pods
+    if has_none and runs and runs[-1].open and runs[-1].admitted_at is not None:
+        runs[-1] = replace(runs[-1], ended_at=_not_too_early(now, runs[-1]), end_cause="evicted", times_are_bounds=True)
 
 
 _OUTCOMES = frozenset(outcome.value for outcome in Outcome)

@@ -51,6 +51,16 @@ def shape_of(cards: int, *, cards_per_node: int, vendor: str = "nvidia") -> Shap
     raise NoShape(cards, tuple(n for n in (below, above) if n is not None))
 
 
+def service_shape(cards: int, replicas: int, *, cards_per_node: int, vendor: str = "nvidia") -> Shape:
+    """``replicas`` pods of ``cards`` each, every one on a single node. Raises NoShape with the nearest good counts."""
+    sizes = per_pod_sizes(cards_per_node, vendor)
+    if cards and cards not in sizes:
+        below = [size for size in sizes if size < cards][-1:]
+        above = [size for size in sizes if size > cards][:1]
+        raise NoShape(cards, (*below, *above))
+    return Shape(replicas, cards)
+
+
 def _shape_or_none(cards: int, cards_per_node: int, vendor: str) -> Shape | None:
     sizes = per_pod_sizes(cards_per_node, vendor)
     if cards in sizes:

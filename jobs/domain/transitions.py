@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from clusters.contract import INFRASTRUCTURE_FAILURES, FailureCode, Outcome, WorkloadFacts
+from clusters.contract import INFRASTRUCTURE_FAILURES, FailureCode, Outcome, PodPhase, WorkloadFacts
 from clusters.domain.reasons import Reason, ReasonCode
 from clusters.domain.states import Derived, GroupSnapshot, ObservedState, derive
 from jobs.domain.moves import AttemptEnding, Effect, JobView, Move, Sight
@@ -28,6 +28,9 @@ IMAGE_LIMITS: Mapping[FailureCode, timedelta] = {
     FailureCode.IMAGE_TIMEOUT: timedelta(minutes=30),
 }
 """Decision 8: how long a job may hold cards for an image that cannot be pulled."""
+
+STUCK_LIMIT = timedelta(minutes=60)
+"""Decision 10: how long a service may hold cards while none of its replicas comes up."""
 
 RELEASE_AFTER = timedelta(minutes=15)
 RELEASES_MAX = 3
@@ -78,6 +81,8 @@ def _alive(job: JobView, facts: WorkloadFacts, group: GroupSnapshot, now: dateti
         effects = (Effect.HOLD,) if job.stays_out else (Effect.RELEASE,)
     elif job.can_prioritise and job.priority is not None and facts.priority not in (None, job.priority):
         effects = (Effect.PRIORITY,)
+    elif _is_to_scale(job, facts):
+        effects = (Effect.SCALE,)
     return Move(
         state=shown.state,
         reason=shown.reason,
@@ -87,6 +92,11 @@ def _alive(job: JobView, facts: WorkloadFacts, group: GroupSnapshot, now: dateti
         degraded=derived.degraded,
         due_in=LOOK_AGAIN if effects else _next_deadline(job, facts, derived, now),
     )
+
+
+def _is_to_scale(job: JobView, facts: WorkloadFacts) -> bool:
+    """One that is out of the queue gets its new number when it comes back."""
+    return job.can_scale and job.replicas not in (None, facts.wanted_pods) and facts.is_service and not job.stays_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +120,9 @@ def _shown(job: JobView, derived: Derived) -> _Shown:
 
 
 def _own_stop_cause(job: JobView, facts: WorkloadFacts, derived: Derived, now: datetime) -> str | None:
-    """A limit of ours that has passed: of run time (decision 7), of pulling an image (8), of finding nodes (9)."""
+    """A limit of ours that has passed: of run time (decision 7), of pulling an image (8), of finding nodes (9), of
+    bringing a service up (10). A service keeps the replicas that run, whatever keeps the others from it.
+    """
     started = _running_since(facts)
     if job.max_run is not None and started is not None:
         ran = timedelta(seconds=job.attempt.ran_seconds) + (now - started)
@@ -118,6 +130,11 @@ def _own_stop_cause(job: JobView, facts: WorkloadFacts, derived: Derived, now: d
             return "time_limit" if job.kind is Kind.TRAINING else "stopped_at_limit"
     if derived.reason.code is ReasonCode.NOT_PLACED and now - (facts.admitted_at or now) >= RELEASE_AFTER:
         return ReasonCode.NOT_PLACED.value
+    stalled_for = now - (facts.stalled_since or now)
+    if derived.reason.code is ReasonCode.ROLLOUT_STUCK and stalled_for >= STUCK_LIMIT:
+        return ReasonCode.ROLLOUT_STUCK.value
+    if facts.is_service and any(pod.phase is PodPhase.RUNNING for pod in facts.pods):
+        return None
     for pod in facts.pods:
         limit = IMAGE_LIMITS.get(pod.image_problem) if pod.image_problem else None
         if limit is not None and now - (pod.image_problem_since or now) >= limit:
@@ -139,7 +156,7 @@ def _next_deadline(job: JobView, facts: WorkloadFacts, derived: Derived, now: da
     waits: list[timedelta] = []
     if job.max_run is not None and (started := _running_since(facts)) is not None:
         waits.append(job.max_run - timedelta(seconds=job.attempt.ran_seconds) - (now - started))
-    if derived.state is ObservedState.CREATING:
+    if derived.state in (ObservedState.CREATING, ObservedState.RETRYING):
         waits.append(timedelta(seconds=30))
     if derived.state is ObservedState.QUEUED and not derived.held:
         waits.append(timedelta(seconds=20))  # node facts in the reason follow the cluster, not the object

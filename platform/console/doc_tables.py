@@ -212,5 +212,8 @@ _CONDITION_WORDS: dict[str, Callable[[], str]] = {
     "it was complete before": lambda: _("all pods ran before"),
     "no pod is to come": lambda: _("no pod runs or is to come"),
     "pods exist": lambda: _("pods exist"),
+    "it is a service": lambda: _("it is an inference service"),
+    "a program ends again and again": lambda: _("the program of a replica ended and is started again"),
+    "none is ready for ten minutes": lambda: _("all replicas are admitted and for 10 minutes none has been ready"),
     "a signal no rule knows": lambda: _("the cluster gives a signal that no rule knows"),
 }

@@ -21,6 +21,7 @@ class ScenarioDriver(Protocol):
     def submit(self, job: s.Job) -> None:
         """Create a job that runs until :meth:`exit_pod`. Jobs of one step need not reach the gate together."""
 
+    def scale(self, job: str, replicas: int) -> None: ...
     def hold(self, job: str) -> None: ...
     def resume(self, job: str) -> None: ...
     def cancel(self, job: str) -> None: ...
@@ -55,6 +56,8 @@ def play(scenario: s.Scenario, driver: ScenarioDriver) -> None:
                     driver.submit(job)
             case s.Settle():
                 driver.settle(lambda _: True)
+            case s.Scale():
+                driver.scale(step.job, step.replicas)
             case s.HoldJob():
                 driver.hold(step.job)
             case s.ResumeJob():
@@ -93,6 +96,7 @@ def expected(checkpoint: s.Checkpoint, jobs: Mapping[str, s.Job]) -> dict[str, o
             for name, victim in checkpoint.victims.items()
         },
         "numbers": dict(checkpoint.numbers),
+        "replicas": dict(checkpoint.replicas),
     }
 
 
@@ -112,6 +116,7 @@ def observed(facts: Facts, checkpoint: s.Checkpoint) -> dict[str, object]:
             if fact.evictions
         },
         "numbers": {name: _numbers(facts[name], wanted) for name, wanted in checkpoint.numbers.items()},
+        "replicas": {name: facts[name].admitted_pods for name in checkpoint.replicas},
     }
 
 

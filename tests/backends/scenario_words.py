@@ -39,6 +39,7 @@ class Job:
     cards_per_pod: int
     priority: int = NORMAL
     framework: str = "pytorch"
+    kind: str = "training"  # or inference: a service of ``pods`` replicas
 
     @property
     def ulid(self) -> str:
@@ -58,6 +59,14 @@ class Submit:
 @dataclass(frozen=True)
 class Settle:
     """Let the cluster come to rest."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A service shall have so many replicas."""
+
+    job: str
+    replicas: int
 
 
 @dataclass(frozen=True)
@@ -150,9 +159,23 @@ class Checkpoint:
     failed: dict[str, Failed] = field(default_factory=dict)
     victims: dict[str, Victim] = field(default_factory=dict)  # everybody who was ever evicted
     numbers: dict[str, Numbers] = field(default_factory=dict)
+    replicas: dict[str, int] = field(default_factory=dict)  # of services: how many have their cards; none: not compared
 
 
-Step = Submit | Settle | HoldJob | ResumeJob | Cancel | Exit | EvictPod | Cordon | HoldQueue | UntilLeaving | Checkpoint
+Step = (
+    Submit
+    | Settle
+    | Scale
+    | HoldJob
+    | ResumeJob
+    | Cancel
+    | Exit
+    | EvictPod
+    | Cordon
+    | HoldQueue
+    | UntilLeaving
+    | Checkpoint
+)
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from clusters.backends.sandbox.facts import workload_facts
+from clusters.backends.sandbox.facts import observed_objects
 from clusters.simulation import commands as c
 from clusters.simulation.codec import world_from_dict, world_to_dict
 from clusters.simulation.engine import Engine
+from clusters.simulation.services import named
 from clusters.simulation.world import Hold, Reclaim, Spec, Stage, Strategy, World
 from tests.backends import scenario_words as s
 from tests.backends.scenario_runner import Facts, play
@@ -24,6 +25,7 @@ class EngineDriver:
 
     def __init__(self, seed: int) -> None:
         self.engine = Engine(World(1_700_000_000_000, seed=seed))
+        self._names: dict[str, str] = {}  # ULID -> the scenario's name
 
     @property
     def now(self) -> int:
@@ -37,6 +39,7 @@ class EngineDriver:
         self.engine.apply(c.SetQuotas(self.now, tuple(_queue_def(queue) for queue in cluster.queues), pool))
 
     def submit(self, job: s.Job) -> None:
+        self._names[job.ulid] = job.name
         spec = Spec(
             job_ulid=job.ulid,
             attempt=1,
@@ -44,7 +47,7 @@ class EngineDriver:
             local_queue="",
             node_group=s.GROUP,
             priority=job.priority,
-            kind="training",
+            kind=job.kind,
             framework=job.framework,
             image="registry.example/train:1",
             command="sleep infinity",
@@ -55,6 +58,9 @@ class EngineDriver:
             grace_ms=30_000,
         )
         self.engine.apply(c.Submit(self.now, job.name, spec))
+
+    def scale(self, job: str, replicas: int) -> None:
+        self.engine.apply(c.Scale(self.now, job, replicas))
 
     def hold(self, job: str) -> None:
         self.engine.apply(c.SetActive(self.now, job, False))
@@ -80,7 +86,7 @@ class EngineDriver:
 
     def until_leaving(self, job: str) -> None:
         for _ in range(REST_MS):
-            if self.engine.world.workloads[job].stage is Stage.EVICTING:
+            if any(workload.stage is Stage.EVICTING for workload in named(self.engine.world, job)):
                 return
             self.engine.run_to(self.now + 1)
         pytest.fail(f"{job} was never told to leave")
@@ -88,8 +94,7 @@ class EngineDriver:
     def settle(self, done: Callable[[Facts], bool]) -> Facts:
         self.engine.run_to(self.now + REST_MS)
         self.engine = Engine(world_from_dict(json.loads(json.dumps(world_to_dict(self.engine.world)))))
-        world = self.engine.world
-        return {name: workload_facts(world, workload) for name, workload in world.workloads.items()}
+        return {self._names[row.job_ulid]: row.facts for row in observed_objects(self.engine.world)}
 
 
 def _queue_def(queue: s.QueueDef) -> c.QueueDef:
@@ -112,4 +117,4 @@ def test_the_engine_decides_as_the_real_control_plane(scenario: s.Scenario, seed
 def test_every_row_has_its_own_key() -> None:
     keys = [scenario.key for scenario in SCENARIOS]
     assert len(keys) == len(set(keys))
-    assert {"V1", "V2", "V3", "V4", "V5", "V7", "V9", "V10", "V12", "V13"} <= set(keys)
+    assert {"V1", "V2", "V3", "V4", "V5", "V7", "V8", "V9", "V10", "V12", "V13", "V18"} <= set(keys)

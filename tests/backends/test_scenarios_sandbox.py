@@ -71,7 +71,7 @@ class SandboxDriver:
                 local_queue="default",
                 node_group=s.GROUP,
                 priority=job.priority,
-                kind="training",
+                kind=job.kind,
                 framework=job.framework,
                 image="registry.example/train:1",
                 command="sleep infinity",
@@ -87,7 +87,10 @@ class SandboxDriver:
 
     def _ref(self, job: str) -> WorkloadRef:
         ulid = next(ulid for ulid, name in self._names.items() if name == job)
-        return WorkloadRef(job_ulid=ulid, attempt=1, space="", object_name=job)
+        return WorkloadRef(ulid, 1, space="", object_name=job)
+
+    def scale(self, job: str, replicas: int) -> None:
+        self._backend.scale(self._ref(job), replicas)
 
     def hold(self, job: str) -> None:
         self._backend.set_held(self._ref(job), True)
@@ -115,8 +118,7 @@ class SandboxDriver:
         for _ in range(MOMENTS):
             self._send(c.NodePower(driver.now_ms(), "n1", up=True))  # changes nothing; a touch is due for it
             driver.touch(self._cluster)
-            workload = driver.find_workload(self._cluster, job)
-            if workload is not None and workload.stage is Stage.EVICTING:
+            if any(workload.stage is Stage.EVICTING for workload in driver.find_workloads(self._cluster, job)):
                 return
             self._clock.shift(MOMENT)
         pytest.fail(f"{job} was never told to leave")

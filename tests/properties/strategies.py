@@ -61,6 +61,7 @@ pod_facts = st.builds(
     image_problem_since=maybe_moments,
     started_at=maybe_moments,
     ended_at=maybe_moments,
+    restarts=st.integers(0, 20),
 )
 facts = st.builds(
     WorkloadFacts,
@@ -90,6 +91,8 @@ facts = st.builds(
     failure=st.none() | failures,
     foreign_owner=st.booleans(),
     unknown=st.just("") | words,
+    admitted_pods=st.none() | st.integers(0, 4),
+    stalled_since=maybe_moments,
 )
 groups = st.builds(
     GroupSnapshot,
@@ -98,7 +101,7 @@ groups = st.builds(
     topology_aware=st.booleans(),
 )
 
-STOP_CAUSES = ("", "time_limit", "stopped_at_limit", "image_not_found")
+STOP_CAUSES = ("", "time_limit", "stopped_at_limit", "image_not_found", "rollout_stuck")
 attempts = st.builds(
     AttemptView,
     number=st.integers(1, 4),
@@ -134,6 +137,8 @@ _any_views = st.builds(
     rest=st.none() | rests,
     priority=st.none() | st.sampled_from((100, 200, 300)),
     can_prioritise=st.booleans(),
+    replicas=st.none() | st.integers(1, 4),
+    can_scale=st.booleans(),
 )
 views = _any_views.map(lambda view: replace(view, attempt=replace(view.attempt, ended=view.state in TERMINAL_STATES)))
 """Jobs as the write-back leaves them: the newest attempt has ended exactly when the state is terminal."""

@@ -132,6 +132,12 @@ def phase_of(pod: Pod, lost: LostNodes) -> PodPhase:
     return PodPhase.PULLING
 
 
+def is_crashing(pod: Pod) -> bool:
+    """Its program ended, and its node waits before it starts it again."""
+    main = main_status(pod)
+    return main is not None and main.state.waiting is not None and main.state.waiting.reason == "CrashLoopBackOff"
+
+
 def started_at(pod: Pod) -> datetime | None:
     main = main_status(pod)
     if main is None:
@@ -167,7 +173,10 @@ def placing(pod: Pod) -> str:
 def pod_facts(pod: Pod, rank: int, cards: int, lost: LostNodes) -> PodFacts:
     phase = phase_of(pod, lost)
     problem = _problem(pod) if phase is PodPhase.PULLING else None
+    main = main_status(pod)
     end = _main_end(pod) or (_init_end(pod) if phase is PodPhase.FAILED else None)
+    if end is None and main is not None and main.restart_count:
+        end = main.last_state.terminated
     return PodFacts(
         rank=rank,
         name=pod.metadata.name,
@@ -179,6 +188,7 @@ def pod_facts(pod: Pod, rank: int, cards: int, lost: LostNodes) -> PodFacts:
         image_problem_since=_pulling_since(pod) if problem is not None else None,
         started_at=started_at(pod),
         ended_at=ended_at(pod),
+        restarts=main.restart_count if main is not None else 0,
     )
 
 

@@ -1,13 +1,11 @@
-"""An inference service as facts: a Deployment whose pods the gate admits one by one. Pure.
+"""An inference service: a Deployment whose pods the gate admits one by one, as facts. Pure.
 
-The service counts as admitted from its first replica on, and as ready when all of them are. A replica that is
-preempted is replaced by a new pod with a new Workload, so the service itself is never evicted; what its waiting
-replicas wait for is told beside what runs.
+What the replicas come to together is `clusters.domain.replicas`. A replica that is preempted is replaced by a new pod
+with a new Workload; the cluster gives replicas no numbers, so a pod's rank is its place by age.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -23,20 +21,20 @@ from clusters.backends.kueue_volcano.bundle import (
     size_of,
     waiting_word,
 )
-from clusters.backends.kueue_volcano.conditions import (
-    NO_GATE,
-    Gate,
-    changed_at,
-    earliest,
-    gate_of,
-    holding,
-    latest,
-    moment,
+from clusters.backends.kueue_volcano.conditions import NO_GATE, Gate, changed_at, find, gate_of, holding, moment
+from clusters.backends.kueue_volcano.pods import (
+    is_crashing,
+    is_lost,
+    is_over,
+    placing,
+    pod_facts,
+    scheduled_at,
+    unknown_signal,
 )
-from clusters.backends.kueue_volcano.pods import is_over, placing, pod_facts, scheduled_at, unknown_signal
 from clusters.backends.kueue_volcano.quantities import number
 from clusters.backends.kueue_volcano.wire import Deployment, Pod, Workload
-from clusters.contract import Wait, WorkloadFacts
+from clusters.contract import PodFacts, PodPhase, WorkloadFacts
+from clusters.domain import replicas
 
 
 def service_facts(bundle: Bundle, service: Deployment, around: Surroundings) -> WorkloadFacts:
@@ -46,30 +44,21 @@ def service_facts(bundle: Bundle, service: Deployment, around: Surroundings) -> 
     pods = sorted((pod for pod in bundle.pods if not is_over(pod)), key=_place)
     staying = [pod for pod in pods if pod.metadata.deletion_timestamp is None]
     by_pod = {owner.uid: workload for workload in bundle.workloads if (owner := workload.metadata.owner) is not None}
-    gates = {pod.key: gate_of(by_pod[pod.key]) if pod.key in by_pod else NO_GATE for pod in staying}
-    admitted_at = earliest(*(gate.admitted_at for gate in gates.values()))
-    told = moment(service.metadata.deletion_timestamp)
-    waits = _waits(bundle, staying, by_pod, gates, size, around) if told is None and not held else None
-    facts = WorkloadFacts(
-        created_at=moment(service.metadata.creation_timestamp) or UNKNOWN_TIME,
-        active=not held,
-        priority=priority_of(bundle),
-        wanted_pods=size.pods,
-        cards=size.cards,
-        queued_at=moment(service.metadata.creation_timestamp),
-        reserved_at=earliest(*(gate.reserved_at for gate in gates.values())),
-        admitted_at=admitted_at,
-        scheduled_at=_all_since(staying, size, scheduled_at),
-        ready_at=_all_since(staying, size, _ready_at),
-        evicted_at=told,
-        ending=len(staying) < len(pods) and (held or told is not None or not staying),
-        wait=waits,
-        pods=tuple(pod_facts(pod, rank, pod_cards(pod, size), around.lost) for rank, pod in enumerate(pods)),
-        unknown=_unknown(service, staying, around),
+    told = replicas.numbered(_pod_facts(pod, size, around) for pod in pods)
+    stay = [
+        _replica(bundle, pod, facts, by_pod.get(pod.key), size, around)
+        for pod, facts in zip(staying, told, strict=False)  # those that stay come first
+    ]
+    facts = replicas.service_facts(
+        replicas.Wanted(size.pods, size.cards_per_pod, active=not held, priority=priority_of(bundle)),
+        moment(service.metadata.creation_timestamp) or UNKNOWN_TIME,
+        stay,
+        told[len(stay) :],
+        deleted_at=moment(service.metadata.deletion_timestamp),
+        unknown=_unknown_of_pods(staying, around),
     )
-    if admitted_at is not None and told is None and any(_is_stuck(pod, gates[pod.key]) for pod in staying):
-        releasing = awaits_release(bundle, size, around)
-        facts = replace(facts, unplaceable=not releasing, waiting_release=releasing)
+    if service.unreadable:
+        facts = replace(facts, unknown=f"Deployment: {service.unreadable}")
     return in_order(facts, around)
 
 
@@ -79,40 +68,41 @@ def _place(pod: Pod) -> tuple[bool, datetime, str]:
     return pod.metadata.deletion_timestamp is not None, made, pod.key
 
 
-def _waits(
-    bundle: Bundle,
-    pods: Sequence[Pod],
-    by_pod: dict[str, Workload],
-    gates: dict[str, Gate],
-    size: Size,
-    around: Surroundings,
-) -> Wait | None:
-    """The word about the first replica that has one; its numbers are of that replica alone."""
-    one = Size(1, size.cards_per_pod, size.resource)
-    for pod in pods:
-        if pod.key in by_pod:
-            wait = waiting_word(bundle, by_pod[pod.key], gates[pod.key], one, around)
-            if wait is not None:
-                return wait
-    return None
+def _pod_facts(pod: Pod, size: Size, around: Surroundings) -> PodFacts:
+    """A program that ended is started again where it was, so its pod is not over."""
+    facts = pod_facts(pod, 0, pod_cards(pod, size), around.lost)
+    over = facts.phase in (PodPhase.SUCCEEDED, PodPhase.FAILED)
+    return replace(facts, phase=PodPhase.PULLING, restarts=facts.restarts + 1) if over else facts
 
 
-def _all_since(pods: Sequence[Pod], size: Size, time_of: Callable[[Pod], datetime | None]) -> datetime | None:
-    """The newest of all replicas' times; None while one is missing or has none."""
-    times = [time_of(pod) for pod in pods]
-    return latest(*times) if pods and len(pods) >= size.pods and None not in times else None
+def _replica(
+    bundle: Bundle, pod: Pod, facts: PodFacts, workload: Workload | None, size: Size, around: Surroundings
+) -> replicas.Replica:
+    gate = gate_of(workload) if workload is not None else NO_GATE
+    one = Size(1, size.cards_per_pod, size.resource)  # the gate's numbers are of this replica alone
+    misplaced = gate.admitted_at is not None and placing(pod) == "Unschedulable"
+    return replicas.Replica(
+        pod=facts,
+        reserved_at=gate.reserved_at,
+        admitted_at=gate.admitted_at,
+        scheduled_at=scheduled_at(pod),
+        ready_at=None if is_lost(pod, around.lost) else changed_at(holding(pod.status.conditions, "Ready")),
+        unready_since=_unready_since(pod, gate),
+        wait=waiting_word(bundle, workload, gate, one, around) if workload is not None else None,
+        misplaced=misplaced,
+        waiting_release=misplaced and awaits_release(bundle, size, around),
+    )
 
 
-def _ready_at(pod: Pod) -> datetime | None:
-    """Ready to answer, as its own probe says."""
-    return changed_at(holding(pod.status.conditions, "Ready"))
+def _unready_since(pod: Pod, gate: Gate) -> datetime | None:
+    """Ready to answer, as its own probe says; a pod is born unready, which says nothing before its admission."""
+    told = find(pod.status.conditions, "Ready")
+    if told is None or told.status == "True" or gate.admitted_at is None:
+        return None
+    since = changed_at(told)
+    return since if since is not None and since > gate.admitted_at else None
 
 
-def _is_stuck(pod: Pod, gate: Gate) -> bool:
-    return gate.admitted_at is not None and placing(pod) == "Unschedulable"
-
-
-def _unknown(service: Deployment, pods: Sequence[Pod], around: Surroundings) -> str:
-    if service.unreadable:
-        return f"Deployment: {service.unreadable}"
-    return next((signal for pod in pods if (signal := unknown_signal(pod, around.lost))), "")
+def _unknown_of_pods(pods: list[Pod], around: Surroundings) -> str:
+    signals = (unknown_signal(pod, around.lost) for pod in pods if not is_crashing(pod))
+    return next((signal for signal in signals if signal), "")

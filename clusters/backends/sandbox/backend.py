@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import ClassVar
 
 from clusters.backends.sandbox import driver
-from clusters.backends.sandbox.facts import from_ms, inventory, observed_object, pod_name, uid_of
+from clusters.backends.sandbox.facts import from_ms, inventory, observed_objects, pod_name, uid_of
 from clusters.contract import (
     Capability,
     ClusterInventory,
@@ -21,9 +21,9 @@ from clusters.contract import (
     WorkloadSpec,
 )
 from clusters.models import Cluster
-from clusters.simulation.commands import Delete, QueueDef, SetActive, SetPriority, SetQuotas, Submit
+from clusters.simulation.commands import Delete, QueueDef, Scale, SetActive, SetPriority, SetQuotas, Submit
 from clusters.simulation.logs import tail
-from clusters.simulation.world import World
+from clusters.simulation.world import Workload, World
 
 
 class SandboxBackend:
@@ -31,7 +31,7 @@ class SandboxBackend:
 
     kind: ClassVar[str] = "sandbox"
     capabilities: ClassVar[frozenset[Capability]] = frozenset(
-        {Capability.HOLD, Capability.PRIORITY, Capability.TOPOLOGY}
+        {Capability.HOLD, Capability.PRIORITY, Capability.SCALE, Capability.TOPOLOGY}
     )
     calls_at_once: ClassVar[int] = 1
 
@@ -40,7 +40,7 @@ class SandboxBackend:
         self._world: World | None = None
 
     def submit(self, spec: WorkloadSpec) -> WorkloadRef:
-        found = driver.find_workload(self._cluster, spec.object_name)
+        found = self._found(spec.object_name)
         if found is not None and (found.spec.job_ulid, found.spec.attempt) != (spec.job_ulid, spec.attempt):
             raise Rejected("name_taken", spec.object_name)
         if found is None:
@@ -51,6 +51,7 @@ class SandboxBackend:
             space=spec.space,
             object_name=spec.object_name,
             uid=uid_of(found) if found is not None else None,
+            kind=spec.kind,
         )
 
     def stop(self, ref: WorkloadRef, grace: timedelta) -> None:
@@ -66,9 +67,17 @@ class SandboxBackend:
         if not self._is_foreign(ref):
             driver.send(self._cluster, SetPriority(driver.now_ms(), ref.object_name, priority))
 
+    def scale(self, ref: WorkloadRef, replicas: int) -> None:
+        if not self._is_foreign(ref):
+            driver.send(self._cluster, Scale(driver.now_ms(), ref.object_name, replicas))
+
+    def _found(self, name: str) -> Workload | None:
+        """The workload of this name as last stored, or any replica of the service."""
+        return next(iter(driver.find_workloads(self._cluster, name)), None)
+
     def _is_foreign(self, ref: WorkloadRef) -> bool:
         """Somebody else's object of this name is never touched."""
-        found = driver.find_workload(self._cluster, ref.object_name)
+        found = self._found(ref.object_name)
         return found is not None and (found.spec.job_ulid, found.spec.attempt) != (ref.job_ulid, ref.attempt)
 
     def observe(self, scope: Scope) -> Observation:
@@ -76,11 +85,7 @@ class SandboxBackend:
         return Observation(
             read_at=from_ms(world.now_ms),
             complete=not scope.spaces,
-            objects=tuple(
-                observed_object(world, workload)
-                for workload in world.workloads.values()
-                if not scope.spaces or workload.spec.space in scope.spaces
-            ),
+            objects=tuple(observed_objects(world, scope.spaces)),
         )
 
     def inventory(self) -> ClusterInventory:
@@ -102,11 +107,11 @@ class SandboxBackend:
         return QuotaSyncReport(changed=tuple(queue.queue for queue in plan.queues))
 
     def tail_logs(self, ref: WorkloadRef, cursor: str) -> LogChunk:
-        workload = driver.find_workload(self._cluster, ref.object_name)
-        if workload is None or workload.spec.job_ulid != ref.job_ulid:
+        workloads = driver.find_workloads(self._cluster, ref.object_name)
+        if not workloads or workloads[0].spec.job_ulid != ref.job_ulid:
             return LogChunk(lines=(), cursor=cursor, complete=True)  # gone: nothing more will come
         try:
-            read = tail(driver.header_of(self._cluster), workload, cursor)
+            read = tail(driver.header_of(self._cluster), workloads, cursor)
         except ValueError as error:
             raise Rejected("bad_cursor", cursor[:100]) from error
         lines = tuple(

@@ -14,7 +14,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from clusters.backends.sandbox.facts import to_ms
-from clusters.contract import Retryable
+from clusters.contract import REPLICAS_MAX, Retryable
 from clusters.models import Cluster, SandboxCommand, SandboxObject, SandboxWorld
 from clusters.simulation.codec import (
     header_from_dict,
@@ -28,6 +28,7 @@ from clusters.simulation.codec import (
 )
 from clusters.simulation.commands import Command, command_from_dict, command_to_dict
 from clusters.simulation.engine import Changes, Engine
+from clusters.simulation.services import members, replica_name
 from clusters.simulation.world import Workload, World
 from common.locks import LockSpace, transaction_lock
 
@@ -87,10 +88,12 @@ def touch(cluster: Cluster, until_ms: int | None = None) -> World:
         return engine.world
 
 
-def find_workload(cluster: Cluster, name: str) -> Workload | None:
-    """One workload as last stored, without running anything."""
-    row = SandboxObject.objects.filter(cluster=cluster, kind="workload", name=name).first()
-    return workload_from_dict(row.data) if row else None
+def find_workloads(cluster: Cluster, name: str) -> list[Workload]:
+    """The workload of this name, or the replicas of the service, as last stored, without running anything."""
+    names = [name, *(replica_name(name, number) for number in range(REPLICAS_MAX))]
+    rows = SandboxObject.objects.filter(cluster=cluster, kind="workload", name__in=names)
+    found = {row.name: workload_from_dict(row.data) for row in rows}
+    return [found[name]] if name in found else members(found, name)
 
 
 def header_of(cluster: Cluster) -> World:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 
@@ -20,7 +21,9 @@ from clusters.contract import (
     SharingMode,
     WorkloadFacts,
 )
+from clusters.domain import replicas
 from clusters.simulation.explain import wait_of
+from clusters.simulation.services import number_of
 from clusters.simulation.world import ALIVE, Node, Pod, Run, Stage, Workload, World
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -43,9 +46,23 @@ def _moment(at_ms: int | None) -> datetime | None:
 # workloads
 
 
-def observed_object(world: World, workload: Workload) -> ObservedObject:
-    """One workload as a list of the cluster shows it."""
-    facts = workload_facts(world, workload)
+def observed_objects(world: World, spaces: frozenset[str] = frozenset()) -> Iterator[ObservedObject]:
+    """Everything that a list of the cluster shows, of these spaces or of all; a service is one object."""
+    services: defaultdict[str, list[Workload]] = defaultdict(list)
+    for workload in world.workloads.values():
+        if spaces and workload.spec.space not in spaces:
+            continue
+        if workload.spec.member is not None:
+            services[workload.spec.member.service].append(workload)
+        else:
+            yield observed_object(workload, workload_facts(world, workload))
+    for members in services.values():
+        members.sort(key=number_of)
+        yield observed_object(members[0], service_facts(world, members))
+
+
+def observed_object(workload: Workload, facts: WorkloadFacts) -> ObservedObject:
+    """A workload, or one replica for its whole service, with the facts that are shown of it."""
     return ObservedObject(
         job_ulid=workload.spec.job_ulid,
         attempt=workload.spec.attempt,
@@ -56,7 +73,10 @@ def observed_object(world: World, workload: Workload) -> ObservedObject:
 
 
 def uid_of(workload: Workload) -> str:
-    """Tells an object from a later one of the same name."""
+    """Tells an object from a later one of the same name; the replicas of a service are one object."""
+    member = workload.spec.member
+    if member is not None:
+        return f"{member.service}.{member.born_ms}"
     return f"{workload.name}.{workload.created_ms}.{workload.sequence}"
 
 
@@ -101,6 +121,49 @@ def workload_facts(world: World, workload: Workload) -> WorkloadFacts:
     )
 
 
+def service_facts(world: World, members: Sequence[Workload]) -> WorkloadFacts:
+    """What the replicas of one service come to together, in the words of every backend."""
+    wanted = [replica for replica in members if not replica.deleting]
+    like = wanted[0] if wanted else members[0]
+    staying = [replica for replica in wanted if replica.stage is not Stage.EVICTING]
+    if not wanted:  # it is being deleted, and holds what its replicas hold
+        staying = [replica for replica in members if replica.stage is Stage.EVICTING]
+    shown = {replica.name for replica in staying}
+    freed = [run.freed_ms for replica in members for run in replica.runs if run.freed_ms is not None]
+    facts = replicas.service_facts(
+        replicas.Wanted(len(wanted) or len(members), like.spec.cards_per_pod, like.active, like.spec.priority),
+        from_ms(like.created_ms if like.spec.member is None else like.spec.member.born_ms),
+        [_replica(world, replica) for replica in staying],
+        [_pod_facts(replica, pod) for replica in members for pod in _leaving_pods(replica, replica.name in shown)],
+        deleted_at=from_ms(max(freed, default=world.now_ms)) if not wanted and not staying else None,
+    )
+    return facts if wanted else replace(facts, ending=True)
+
+
+def _replica(world: World, workload: Workload) -> replicas.Replica:
+    if not workload.holds_quota:
+        return replicas.Replica(wait=wait_of(world, workload))
+    run = workload.run
+    pod = run.pods[0] if run.pods else None
+    up = pod is not None and pod.phase is PodPhase.RUNNING
+    return replicas.Replica(
+        pod=_pod_facts(workload, pod) if pod is not None else None,
+        reserved_at=from_ms(run.admitted_ms),
+        admitted_at=from_ms(run.admitted_ms),
+        scheduled_at=_moment(run.scheduled_ms),
+        ready_at=_moment(pod.started_ms) if pod is not None and up else None,
+        unready_since=_moment(pod.down_ms) if pod is not None else None,
+        misplaced=workload.unplaceable or workload.waiting_release,
+        waiting_release=workload.waiting_release,
+    )
+
+
+def _leaving_pods(replica: Workload, stays: bool) -> list[Pod]:
+    """Pods that end, beside those of the admission that the replica is shown with."""
+    runs = replica.runs[:-1] if stays and replica.holds_quota else replica.runs
+    return [pod for run in runs for pod in run.pods if pod.phase in ALIVE]
+
+
 def _newest_eviction(workload: Workload) -> Run | None:
     return next((run for run in reversed(workload.runs) if run.cause is not None), None)
 
@@ -115,9 +178,10 @@ def _shown_pods(workload: Workload, newest: Run | None) -> list[Pod]:
 
 
 def _pod_facts(workload: Workload, pod: Pod) -> PodFacts:
+    member = workload.spec.member
     return PodFacts(
-        rank=pod.rank,
-        name=pod_name(workload.name, pod.rank),
+        rank=pod.rank if member is None else member.number,
+        name=pod_name(workload.name, pod.rank) if member is None else workload.name,
         phase=pod.phase,
         node=pod.node,
         cards=workload.spec.cards_per_pod,
@@ -126,6 +190,7 @@ def _pod_facts(workload: Workload, pod: Pod) -> PodFacts:
         image_problem_since=_moment(pod.problem_ms) if pod.problem else None,
         started_at=_moment(pod.started_ms),
         ended_at=_moment(pod.ended_ms),
+        restarts=pod.restarts,
     )
 
 
@@ -214,19 +279,22 @@ def _health(node: Node) -> NodeHealth:
 
 
 def _holders(world: World) -> defaultdict[str, list[CardHolder]]:
-    found: defaultdict[str, list[CardHolder]] = defaultdict(list)
-    for _, workload in sorted(world.workloads.items()):
-        if workload.inert or not workload.spec.cards:
+    """By node; replicas of one service on the same node are one holder."""
+    cards: Counter[tuple[str, str, int, bool, bool]] = Counter()  # (node, job, attempt, running, ending)
+    for workload in world.workloads.values():
+        spec = workload.spec
+        if workload.inert or not spec.cards:
             continue
-        pods: Counter[tuple[str, bool, bool]] = Counter()  # (node, running, ending)
         for run in workload.runs:
             for pod in run.pods:
                 if pod.node is not None and pod.phase in ALIVE:
                     ending = pod.phase is PodPhase.ENDING
-                    pods[pod.node, ending or pod.phase is PodPhase.RUNNING, ending] += 1
+                    is_running = ending or pod.phase is PodPhase.RUNNING
+                    cards[pod.node, spec.job_ulid, spec.attempt, is_running, ending] += spec.cards_per_pod
         if workload.stage is Stage.ADMITTED and workload.run.scheduled_ms is None:
-            pods.update((name, False, False) for name in workload.run.nodes)
-        for (name, running, ending), count in sorted(pods.items()):
-            cards = count * workload.spec.cards_per_pod
-            found[name].append(CardHolder(workload.spec.job_ulid, workload.spec.attempt, cards, running, ending))
+            for name in workload.run.nodes:
+                cards[name, spec.job_ulid, spec.attempt, False, False] += spec.cards_per_pod
+    found: defaultdict[str, list[CardHolder]] = defaultdict(list)
+    for (node, job_ulid, attempt, is_running, ending), count in sorted(cards.items()):
+        found[node].append(CardHolder(job_ulid, attempt, count, is_running, ending))
     return found

@@ -9,7 +9,7 @@ import pytest
 
 from clusters.backends.kueue_volcano import names, raw
 from clusters.backends.kueue_volcano.snapshot import Snapshot
-from clusters.contract import EvictionCause, Outcome
+from clusters.contract import EvictionCause, Outcome, PodPhase
 from tests.backends.kueue.objects import (
     INSTALLATION,
     KINDS,
@@ -280,9 +280,17 @@ def test_replicas_that_failed_before_are_no_replicas() -> None:
     assert len(facts.pods) == 1 and facts.outcome is None
 
 
-def test_a_replica_that_loops_is_told_in_the_clusters_words() -> None:
-    looping = replica(0, state={"waiting": {"reason": "CrashLoopBackOff"}}, main={"restartCount": 3}, phase="Running")
-    assert service(looping).unknown == "CrashLoopBackOff (3 restarts)"
+def test_a_replica_that_loops_tells_how_often_its_program_was_started_again() -> None:
+    looping = replica(
+        0,
+        state={"waiting": {"reason": "CrashLoopBackOff"}},
+        main={"restartCount": 3, "lastState": {"terminated": {"exitCode": 137}}},
+        phase="Running",
+    )
+    facts = service(looping)
+    (pod,) = facts.pods
+    assert (pod.phase, pod.restarts, pod.exit_code) == (PodPhase.PULLING, 3, 137)
+    assert not facts.unknown
 
 
 def test_a_beneficiary_may_be_a_replica() -> None:

@@ -36,6 +36,8 @@ FULL: dict[str, Any] = {
     "pulling": 5,
     "rank": 6,
     "exit_code": 137,
+    "restarts": 5,
+    "waiting": 2,
     "node": "h100-nvlink-03",
     "raw": "0/4 nodes are available",
     "by_person": "Chen Jing",

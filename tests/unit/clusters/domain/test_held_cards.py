@@ -6,7 +6,7 @@ import pytest
 
 from clusters.contract import EvictionCause, PodPhase, WaitCode, WorkloadFacts
 from clusters.observed import held_cards
-from tests.builders import ADMITTED, admitted, at, deleted, evicted, failed, queued, running, succeeded
+from tests.builders import ADMITTED, admitted, at, deleted, evicted, failed, queued, running, service, succeeded
 
 WAITING, PULLING, RUNNING = PodPhase.WAITING, PodPhase.PULLING, PodPhase.RUNNING
 SUCCEEDED, FAILED, ENDING = PodPhase.SUCCEEDED, PodPhase.FAILED, PodPhase.ENDING
@@ -38,6 +38,8 @@ SUCCEEDED, FAILED, ENDING = PodPhase.SUCCEEDED, PodPhase.FAILED, PodPhase.ENDING
             failed(phases=(FAILED, RUNNING), ending=True), (0, 0, 8), id="C-19: a failed job whose other pod runs on"
         ),
         pytest.param(failed(phases=(FAILED, ENDING, WAITING), ending=True), (0, 0, 8), id="a waiting pod has no card"),
+        pytest.param(service(RUNNING, wanted=3), (8, 8, 0), id="a service holds cards for its admitted replicas"),
+        pytest.param(service(wanted=3), (0, 0, 0), id="a service whose replicas all wait holds nothing"),
         pytest.param(running(cards=0, pods=()), (0, 0, 0), id="a job without cards"),
     ],
 )

@@ -21,10 +21,12 @@ from tests.builders import (
     pod,
     queued,
     running,
+    service,
     succeeded,
 )
 
 Q, CREATING, R = ObservedState.QUEUED, ObservedState.CREATING, ObservedState.RUNNING
+Y = ObservedState.RETRYING
 S, F, U = ObservedState.SUCCEEDED, ObservedState.FAILED, ObservedState.UNKNOWN
 WAITING, PULLING, RUNNING = PodPhase.WAITING, PodPhase.PULLING, PodPhase.RUNNING
 SUCCEEDED, FAILED, ENDING = PodPhase.SUCCEEDED, PodPhase.FAILED, PodPhase.ENDING
@@ -39,6 +41,8 @@ SOON = ADMITTED + timedelta(seconds=30)
 def unpullable(problem: FailureCode) -> WorkloadFacts:
     return admitted(phases=(PULLING,), pods=(pod(0, PULLING, image_problem=problem, image_problem_since=ADMITTED),))
 
+
+CRASHED = pod(0, PULLING, restarts=5, exit_code=1)
 
 ROWS = [
     # row of the table, facts, group, time of the look, state, reason, flags
@@ -130,6 +134,11 @@ ROWS = [
     ("placing", admitted(phases=(WAITING,), unplaceable=True), NO_TOPOLOGY, at(10, 6, 59), CREATING, C.PLACING, ""),
     ("placing", admitted(phases=(WAITING,), unplaceable=True), TOO_FEW, at(10, 9, 59), CREATING, C.PLACING, ""),
     ("waiting for release", admitted(waiting_release=True), EMPTY_GROUP, LOOKED, CREATING, C.WAITING_FOR_RELEASE, ""),
+    ("service up", service(RUNNING, RUNNING), EMPTY_GROUP, LOOKED, R, C.RUNNING, ""),
+    ("service up in part", service(RUNNING, wanted=2), EMPTY_GROUP, LOOKED, R, C.PARTLY_READY, "degraded"),
+    ("service up in part", service(RUNNING, PULLING), EMPTY_GROUP, LOOKED, R, C.PARTLY_READY, "degraded"),
+    ("service crashes", service(pods=(CRASHED,)), EMPTY_GROUP, LOOKED, Y, C.CRASH_LOOP, ""),
+    ("service stuck", service(PULLING, stalled_since=ADMITTED), EMPTY_GROUP, at(10, 15), Y, C.ROLLOUT_STUCK, ""),
     ("running", running(count=2), EMPTY_GROUP, LOOKED, R, C.RUNNING, ""),
     ("running", running(phases=(RUNNING, SUCCEEDED)), EMPTY_GROUP, LOOKED, R, C.RUNNING, ""),
     ("partly ready", running(phases=(RUNNING, WAITING)), EMPTY_GROUP, LOOKED, R, C.PARTLY_READY, "degraded"),
@@ -237,6 +246,34 @@ def test_a_failed_gang_whose_other_pods_still_run_is_failed_and_stopping() -> No
     """C-19."""
     derived = derive(failed(phases=(FAILED, RUNNING), ending=True), EMPTY_GROUP, LOOKED)
     assert (derived.state, derived.stopping) == (F, True)
+
+
+def test_a_replica_that_ends_again_and_again_is_told_with_its_count_and_exit_code() -> None:
+    """C-10: retrying while none is up, in part while others are."""
+    alone = derive(service(pods=(CRASHED,)), EMPTY_GROUP, LOOKED)
+    assert {"rank": 0, "restarts": 5, "exit_code": 1}.items() <= dict(alone.reason.facts).items()
+    beside = derive(service(pods=(CRASHED, pod(1))), EMPTY_GROUP, LOOKED)
+    assert (beside.state, beside.degraded) == (R, True)
+
+
+@pytest.mark.parametrize(
+    ("facts", "state", "waiting"),
+    [
+        pytest.param(service(wanted=2), Q, None, id="no replica is admitted"),
+        pytest.param(service(RUNNING, wanted=3), R, 2, id="one of three is"),
+        pytest.param(service(PULLING, wanted=3), CREATING, None, id="one is and starts"),
+    ],
+)
+def test_a_service_is_what_its_replicas_are(facts: WorkloadFacts, state: ObservedState, waiting: int | None) -> None:
+    derived = derive(facts, EMPTY_GROUP, LOOKED)
+    assert derived.state is state
+    if waiting is not None:
+        assert (derived.reason.facts["ready"], derived.reason.facts["waiting"]) == (1, waiting)
+
+
+def test_a_service_is_stuck_only_after_ten_minutes_in_which_all_were_admitted_and_none_was_ready() -> None:
+    assert derive(service(PULLING, stalled_since=ADMITTED), EMPTY_GROUP, at(10, 14, 59)).state is CREATING
+    assert derive(service(PULLING, wanted=2), EMPTY_GROUP, at(12)).reason.code is C.PULLING_IMAGE
 
 
 def test_a_lost_node_is_named() -> None:

@@ -15,7 +15,7 @@ from tests.unit.clusters.simulation.lab import Lab
 
 
 def lines_of(lab: Lab, name: str) -> list[Line]:
-    return list(tail(lab.world, lab[name], "", limit=100_000).lines)
+    return list(tail(lab.world, [lab[name]], "", limit=100_000).lines)
 
 
 def texts(lab: Lab, name: str, rank: int = 0) -> list[str]:
@@ -75,7 +75,7 @@ def test_reading_in_small_steps_gives_the_same_lines_as_reading_at_once() -> Non
     cursor = ""
     complete = False
     while not complete:
-        chunk = tail(lab.world, lab["gang"], cursor, limit=7)
+        chunk = tail(lab.world, [lab["gang"]], cursor, limit=7)
         assert len(chunk.lines) <= 7
         read.extend(chunk.lines)
         cursor, complete = chunk.cursor, chunk.complete
@@ -100,7 +100,7 @@ def test_lines_already_read_never_change_whatever_happens_later() -> None:
     lab.do(ExitPod(0, "job", 0, 137, FailureCode.OUT_OF_MEMORY))
     lab.settle()
     world = world_from_dict(json.loads(json.dumps(world_to_dict(lab.world), sort_keys=True)))
-    after = list(tail(world, world.workloads["job"], "", limit=100_000).lines)
+    after = list(tail(world, [world.workloads["job"]], "", limit=100_000).lines)
     assert after[: len(before)] == before
     said = [line.data.decode() for line in after]
     assert sum("SIGTERM: stopping within 30 s" in text for text in said) == 1
@@ -138,7 +138,7 @@ def test_a_job_whose_pods_never_ran_has_no_lines_and_completes_when_it_is_over()
     lab = Lab()
     lab.submit("missing", image="sandbox.invalid/missing:1")
     lab.settle()
-    chunk = tail(lab.world, lab["missing"], "")
+    chunk = tail(lab.world, [lab["missing"]], "")
     assert (chunk.lines, chunk.cursor, chunk.complete) == ((), "", False)
 
 
@@ -147,4 +147,4 @@ def test_a_foreign_cursor_is_an_error(cursor: str) -> None:
     lab = Lab()
     lab.submit("job")
     with pytest.raises(ValueError):
-        tail(lab.world, lab["job"], cursor)
+        tail(lab.world, [lab["job"]], cursor)
