@@ -10,6 +10,7 @@ from django.db import transaction
 
 from accounts.actors import Actor
 from accounts.models import AuditEvent
+from common.rows import insert_many
 
 
 def record(
@@ -32,16 +33,18 @@ def record_many(actor: Actor | None, action: str, *, target_type: str, acts: Ite
     """Write one row for each act, in one statement. Must run inside the transaction of the changes."""
     if not transaction.get_connection().in_atomic_block:
         raise RuntimeError("the audit trail needs the transaction of the change it records")
-    AuditEvent.objects.bulk_create(
-        AuditEvent(
-            actor=actor.user if actor else None,
-            actor_name=actor.user.username if actor else "command line",
-            token_name=actor.token_name if actor else "",
-            action=action,
-            target_type=target_type,
-            target_id=act.target_id,
-            team_id=act.team_id,
-            detail=dict(act.detail),
-        )
-        for act in acts
+    insert_many(
+        [
+            AuditEvent(
+                actor=actor.user if actor else None,
+                actor_name=actor.user.username if actor else "command line",
+                token_name=actor.token_name if actor else "",
+                action=action,
+                target_type=target_type,
+                target_id=act.target_id,
+                team_id=act.team_id,
+                detail=dict(act.detail),
+            )
+            for act in acts
+        ]
     )

@@ -10,7 +10,7 @@ from clusters.archives import archives_old, archives_remove
 from clusters.services import observed_forget
 from jobs.domain.words import TERMINAL_STATES
 from jobs.models import IdempotencyKey, Job
-from jobs.services.submit import KEY_LIFE
+from jobs.services.keys import KEY_LIFE
 
 OBSERVED_LIFE = timedelta(hours=1)
 BATCH = 5_000

@@ -18,6 +18,7 @@ from clusters.models import Cluster, Node, NodeGroup
 from clusters.services import backend, is_remote
 from common.errors import FieldProblem, InvalidInput
 from common.hints import send
+from common.rows import insert_many
 from quotas.domain.shares import WHOLE, apportion
 from quotas.models import Demand, LocalQueue, Share, TeamQueue
 
@@ -155,6 +156,16 @@ def demand_put(
             "held": held,
         },
     )
+
+
+def demands_add(demands: Sequence[Demand]) -> None:
+    """Record what new jobs ask for, in one statement; in the caller's transaction."""
+    insert_many(demands)
+
+
+def demand_resize(job_ulid: str, *, cards: int) -> None:
+    """A live job asks for another number of cards; in the caller's transaction."""
+    Demand.objects.filter(job_ulid=job_ulid).update(cards=cards)
 
 
 def demand_hold(job_ulids: Sequence[str], *, held: bool) -> None:

@@ -13,12 +13,14 @@ from rest_framework import serializers
 from accounts.actors import Actor
 from accounts.policy import Action, can
 from clusters.contract import CodeKind
-from common.api import field_names
+from common.api import ErrorOut, field_names
+from jobs.domain.operations import Operation
 from jobs.domain.words import Flag, Framework, JobState, Kind, Priority
 from jobs.models import Attempt, Job, Run
 from jobs.privacy import facts_for
 from jobs.reasons import reason_text
 from jobs.selectors import ReasonView, possible_operations, runs_of
+from jobs.services.bulk_operate import Outcome
 
 
 def _words(words: Any) -> list[str]:
@@ -162,6 +164,54 @@ class PreemptIn(serializers.Serializer[Any]):
 class PriorityIn(serializers.Serializer[Any]):
     priority = serializers.ChoiceField(choices=_words(Priority))
     priority_reason = serializers.CharField(required=False, allow_blank=True, help_text="Needed for urgent.")
+
+
+class BulkIn(serializers.Serializer[Any]):
+    jobs = JobIn(many=True, help_text="1 to 100 jobs.")
+    all_or_nothing = serializers.BooleanField(
+        default=True, help_text="False: jobs that are right are stored although others are not."
+    )
+
+
+class BulkEntryOut(serializers.Serializer[Any]):
+    """One job of the request, in its order: 201 with the job, or 400 with problems at `jobs.<n>.<field>`."""
+
+    status = serializers.IntegerField()
+    job = JobOut(allow_null=True)
+    errors = ErrorOut(many=True)  # type: ignore[assignment] # shadows a property that is not used here
+
+
+class BulkOut(serializers.Serializer[Any]):
+    stored = serializers.IntegerField()
+    refused = serializers.IntegerField()
+    results = BulkEntryOut(many=True)
+
+
+class BulkOperateIn(serializers.Serializer[Any]):
+    """One operation; preempt and priority take their own fields beside, the same for all jobs."""
+
+    operation = serializers.ChoiceField(choices=_words(Operation))
+    ids = serializers.ListField(child=serializers.CharField(), min_length=1, max_length=200)
+    priority = serializers.ChoiceField(choices=_words(Priority), required=False)
+    priority_reason = serializers.CharField(required=False, allow_blank=True)
+    beneficiary = serializers.CharField(required=False)
+    until = serializers.DateTimeField(required=False)
+
+
+class BulkResultOut(serializers.Serializer[Any]):
+    """`status` and `errors` are those that the operation on this job alone would have answered."""
+
+    id = serializers.CharField()
+    outcome = serializers.ChoiceField(choices=_words(Outcome))
+    status = serializers.IntegerField()
+    errors = ErrorOut(many=True)  # type: ignore[assignment] # shadows a property that is not used here
+
+
+class BulkOperateOut(serializers.Serializer[Any]):
+    done = serializers.IntegerField()
+    unchanged = serializers.IntegerField()
+    refused = serializers.IntegerField()
+    results = BulkResultOut(many=True)
 
 
 class LineOut(serializers.Serializer[Any]):

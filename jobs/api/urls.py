@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from django.urls import path
 
-from jobs.api import operations, views
+from jobs.api import bulk, operations, views
 
 urlpatterns = [
     path("jobs", views.JobsView.as_view(), name="jobs"),
+    path("jobs/bulk", bulk.BulkSubmitView.as_view(), name="jobs-bulk"),
+    path("jobs/bulk-operate", bulk.BulkOperateView.as_view(), name="jobs-bulk-operate"),
     path("jobs/<str:public_id>", views.JobView.as_view(), name="job"),
     path("jobs/<str:public_id>/cancel", operations.JobCancelView.as_view(), name="job-cancel"),
     path("jobs/<str:public_id>/restart", operations.JobRestartView.as_view(), name="job-restart"),

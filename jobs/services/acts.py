@@ -13,10 +13,11 @@ from accounts import audit
 from accounts.actors import Actor
 from accounts.models import User
 from clusters.domain.reasons import ReasonCode
+from common.rows import insert_many
 from jobs.domain.operations import Effect, Operation
 from jobs.domain.words import Desired, JobState
 from jobs.models import Job, JobEvent, JobSync
-from jobs.services.submit import attempt_create
+from jobs.services.store import attempt_create
 from jobs.services.wishes import Particulars
 from quotas.services import demand_hold, demand_put
 
@@ -61,17 +62,19 @@ def record_acts(actor: Actor, operation: Operation, acts: Sequence[Act], now: da
         if ulids := [job.public_id for job in jobs if (job.held or job.rests_until is not None) is out]:
             demand_hold(ulids, held=out)
     JobSync.objects.filter(job__in=jobs).update(due_at=now, failures=0, last_error="")
-    JobEvent.objects.bulk_create(
-        JobEvent(
-            job=act.job,
-            at=now,
-            recorded_at=now,
-            code=f"asked_{operation.value}",
-            facts=facts,
-            attempt_no=act.job.attempt_no,
-            actor=actor.user,
-        )
-        for act, facts, _state in told
+    insert_many(
+        [
+            JobEvent(
+                job=act.job,
+                at=now,
+                recorded_at=now,
+                code=f"asked_{operation.value}",
+                facts=facts,
+                attempt_no=act.job.attempt_no,
+                actor=actor.user,
+            )
+            for act, facts, _state in told
+        ]
     )
     audit.record_many(
         actor,

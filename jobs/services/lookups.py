@@ -34,9 +34,12 @@ class Lookups:
 
     def last_vendor(self, framework: str, cluster: Cluster) -> str | None:
         """Whose cards the person's newest job of this framework had there."""
-        jobs = Job.objects.filter(owner=self._actor.user, framework=framework, group__cluster=cluster)
-        newest = jobs.order_by("-submitted_at", "-id").values_list("group__vendor", flat=True)
-        return self._once(("vendor", framework, cluster.pk), newest.first)
+
+        def newest() -> str | None:
+            jobs = Job.objects.filter(owner=self._actor.user, framework=framework, group__cluster=cluster)
+            return jobs.order_by("-submitted_at", "-id").values_list("group__vendor", flat=True).first()
+
+        return self._once(("vendor", framework, cluster.pk), newest)
 
     def datasets(self, cluster: Cluster, team: Team) -> frozenset[str]:
         """Names of the team's data sets there."""

@@ -100,14 +100,19 @@ def decide(actor: Actor, job: Job, wish: Wish) -> Act | None:
 
     Raises DomainError: NotAllowed, a refusal of the table, or InvalidInput where the wish does not go with the job.
     """
-    for action in actions_of(wish.operation, job):
-        require(actor, action, job)
-    if (refusal := refusal_of(wish.operation, job)) is not None:
-        raise refusal
-    found: Cell = cell(wish.operation, situation_of(job))
+    found = cell_for(actor, wish.operation, job)
     if found.effect is None or found.effect is Effect.NO_CHANGE:
         return None
     particulars = wish.particulars(actor, job)
     if particulars.priority is not None and particulars.priority == job.priority:
         return None
     return Act(job, found.effect, particulars)
+
+
+def cell_for(actor: Actor, operation: Operation, job: Job) -> Cell:
+    """What the operation would do to the job for this person. Raises NotAllowed, or the table's refusal."""
+    for action in actions_of(operation, job):
+        require(actor, action, job)
+    if (refusal := refusal_of(operation, job)) is not None:
+        raise refusal
+    return cell(operation, situation_of(job))

@@ -26,6 +26,8 @@ from jobs.domain.operations import Operation
 from jobs.logs import collect_logs
 from jobs.models import Attempt, Job
 from jobs.reconcile.loop import reconcile_jobs, sweep
+from jobs.services.bulk import jobs_submit
+from jobs.services.bulk_operate import jobs_operate
 from jobs.services.operations import job_operate
 from jobs.services.submit import job_submit
 from tests.cast import Cast
@@ -73,6 +75,28 @@ class Rehearsal:
         self._until_answered(ask)
         self.told.jobs[self.ulid] = set(ends)
         self.told.act(self.ulid, "job.submit")
+
+    def submit_in_bulk(self, *ends: str) -> None:
+        """The one job, in a request that could bring a hundred."""
+
+        def ask() -> None:
+            (entry,) = jobs_submit(actor=self.cast.actor(OWNER), bodies=[self.body], idempotency_key="the only one")
+            assert entry.job is not None
+            self.ulid = entry.job.public_id
+
+        self._until_answered(ask)
+        self.told.jobs[self.ulid] = set(ends)
+        self.told.act(self.ulid, "job.submit")
+
+    def operate_in_bulk(self, operation: Operation, state: str) -> None:
+        self._wait_for(state)
+
+        def ask() -> None:
+            (result,) = jobs_operate(actor=self.cast.actor(OWNER), operation=operation, ids=[self.ulid])
+            assert result.error is None
+
+        self._until_answered(ask)
+        self.told.act(self.ulid, f"job.{operation.value}")
 
     def operate(self, operation: Operation, state: str, data: Callable[[], dict[str, Any]] = dict) -> None:
         """Ask for something once the job is shown in this state; after a death that may take a while."""

@@ -150,6 +150,15 @@ STORIES = (
         command="sleep 600",
     ),
     Story(
+        "submit in bulk, cancel in bulk",
+        prologue=(),
+        steps=(
+            Step("submit in bulk", lambda stage: stage.submit_in_bulk("cancelled")), *waits(1, 20),
+            Step("cancel in bulk", lambda stage: stage.operate_in_bulk(CANCEL, "running")), *waits(1, 8),
+        ),
+        command="sleep 600",
+    ),
+    Story(
         "change the priority while it runs, finish",
         prologue=(submits("succeeded"), *RUNNING),
         steps=(asks(PRIORITY, "running", low), rings(), *waits(1, 2)),

@@ -125,6 +125,8 @@ MATRIX: dict[str, dict[str, Row]] = {
         "GET": Row(signed_in(401, 200)),
         "POST": Row(row(401, 201, 201, 201, 201, 201, 400), SUBMIT),
     },
+    "api:jobs-bulk": {"POST": Row(row(401, 201, 201, 201, 201, 201, 400), {"jobs": [SUBMIT]})},
+    "api:jobs-bulk-operate": {"POST": Row(signed_in(401, 200), {"operation": "cancel", "ids": ["nobody's"]})},
     "api:job": {"GET": Row(TEAM_SEES_API, hidden=True)},
     "api:job-cancel": {"POST": Row(OWNER_ACTS_API, hidden=True)},
     "api:job-restart": {"POST": Row(OWNER_ACTS_API, job="failed", hidden=True)},

@@ -80,6 +80,8 @@ class Scene:
                 "jobs:submit",
                 "jobs:preview",
                 "api:jobs",
+                "api:jobs-bulk",
+                "api:jobs-bulk-operate",
             }
             known = {"public_id": self.job.public_id} if about_a_job else {}
         if missing:
