@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from accounts.models import Team
 from clusters.contract import Code, CodeKind, Mount, WorkloadSpec
-from clusters.models import Cluster, CodeArchive
+from clusters.models import Cluster, CodeArchive, TeamSecret
 from clusters.supplies import supplies_of
 from clusters.supply_services import dataset_set, variables_set
 from jobs.models import Attempt, Job
@@ -168,7 +168,7 @@ class TestTheTeam:
     def test_secrets_of_the_team_go_to_every_job_of_it(self, standing_cast: Cast) -> None:
         place = {"cluster": standing_cast.cluster, "team": standing_cast.teams["vision"]}
         variables_set(actor=standing_cast.actor("lead-vision"), **place, name="wandb", values={"A": "1"})
-        assert spec_of(submit(standing_cast)).env_secrets == ("env-wandb",)
+        assert spec_of(submit(standing_cast)).env_secrets == (TeamSecret.objects.get().object_name,)
 
     def test_images_of_others_are_refused_and_the_own_named(self, standing_cast: Cast) -> None:
         Team.objects.filter(slug="vision").update(image_prefixes=["registry.example/vision"])
