@@ -125,6 +125,9 @@ class TestTheFormOfAJob:
         job = Job.objects.get()
         assert job.code == {"kind": "git", "address": "https://git.example/vision/train", "revision": "main"}
         assert job.datasets == ["coco", "imagenet"]
+        shown = words(engineer.get(f"/jobs/{job.public_id}/"))
+        assert "https://git.example/vision/train · main" in shown
+        assert "coco, imagenet" in shown
         copy = html(engineer.get("/jobs/new/", like=job.public_id))
         assert 'value="https://git.example/vision/train"' in copy
         assert copy.count("checked") >= 2
