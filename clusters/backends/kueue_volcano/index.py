@@ -33,6 +33,9 @@ from clusters.backends.kueue_volcano.wire import (
 Key = tuple[str, int]
 """An attempt: ULID of the job, number of the attempt."""
 
+Place = tuple[str, str]
+"""Where jobs queue: space, and name of the LocalQueue."""
+
 Shape = tuple[str, str, int | None, tuple[tuple[int, str, Asks], ...]]
 """All that the gate compares two waiting Workloads by: space, queue, priority, and what each kind of pod asks for."""
 
@@ -67,12 +70,13 @@ class Index:
         self.objects: dict[str, dict[str, Any]] = {plural: {} for plural in _LINKS}  # by kind, then uid
         self.homes: dict[str, Home] = {}
         self.homes_of: dict[Key, dict[str, Home]] = {}
+        self.owners_in: dict[Place, dict[str, Key]] = {}  # attempts by uid of their owner
         self.pods_on: dict[str, dict[str, Pod]] = {}  # by node
         self.ending_pods: dict[str, Pod] = {}
         self.workloads_of: dict[str, dict[str, Workload]] = {}  # by uid of the owner
         self.pod_groups_of: dict[str, dict[str, PodGroup]] = {}
         self.cluster_queues: dict[str, ClusterQueue] = {}  # by name
-        self.local_queues: dict[tuple[str, str], LocalQueue] = {}  # by space and name
+        self.local_queues: dict[Place, LocalQueue] = {}
         self.lost_nodes: dict[str, datetime | None] = {}
         self._peers: dict[Shape, dict[str, Workload]] = {}
         self._speaker: dict[Shape, str] = {}
@@ -132,6 +136,8 @@ class Index:
             return set()
         home = self._home(owner.key if isinstance(owner, Job) else _marked_home(owner.metadata), key)
         _set(home.owners, owner.key, owner if there else None)
+        place = owner.metadata.namespace, owner.metadata.labels.queue
+        _set_in(self.owners_in, place, owner.key, key if there else None)
         self._leave_if_empty(home)
         return {key}
 
@@ -213,15 +219,12 @@ class Index:
         self._place(queue, queue if there else None)
         name = queue.metadata.name
         if isinstance(queue, LocalQueue):
-            return self._keys_in({(queue.metadata.namespace, name)})
-        return self._keys_in({place for place, local in self.local_queues.items() if local.spec.cluster_queue == name})
+            return self._keys_in((queue.metadata.namespace, name))
+        places = (place for place, local in self.local_queues.items() if local.spec.cluster_queue == name)
+        return {key for place in places for key in self._keys_in(place)}
 
-    def _keys_in(self, places: set[tuple[str, str]]) -> set[Key]:
-        return {
-            home.key
-            for home in self.homes.values()
-            if (owner := home.owner) is not None and (owner.metadata.namespace, owner.metadata.labels.queue) in places
-        }
+    def _keys_in(self, place: Place) -> set[Key]:
+        return set(self.owners_in.get(place, {}).values())
 
     # ------------------------------------------------------------------- nodes
 
@@ -263,7 +266,7 @@ def _set(table: dict[Any, Any], key: Any, value: Any) -> None:
         table[key] = value
 
 
-def _set_in(tables: dict[Any, dict[str, Any]], place: Any, key: str, value: Any) -> None:
+def _set_in(tables: dict[Any, dict[Any, Any]], place: Any, key: str, value: Any) -> None:
     """In a table of tables, of which none stays empty."""
     table = tables.setdefault(place, {})
     _set(table, key, value)
