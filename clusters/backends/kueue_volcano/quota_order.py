@@ -8,25 +8,12 @@ its usage, so that its cards would be given out twice; it is kept with a quota o
 from __future__ import annotations
 
 import copy
-import math
-import re
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
+from clusters.backends.kueue_volcano.quantities import whole
 from clusters.backends.kueue_volcano.quota_objects import Quotas, resource_groups
 from clusters.backends.kueue_volcano.shape import Manifest
-
-_SUFFIXES: dict[str, Fraction | int] = {
-    "m": Fraction(1, 1000),
-    "": 1,
-    "k": 10**3,
-    "M": 10**6,
-    "G": 10**9,
-    "Ki": 2**10,
-    "Mi": 2**20,
-    "Gi": 2**30,
-}
 
 
 def decreases_first(current: Sequence[Mapping[str, Any]], wanted: Sequence[Manifest]) -> list[Manifest]:
@@ -74,14 +61,6 @@ def used(queue: Mapping[str, Any]) -> frozenset[tuple[str, str]]:
         for resource in flavor.get("resources") or ()
         if whole(resource.get("total", 0)) > 0
     )
-
-
-def whole(quantity: str | int) -> int:
-    """A quantity as a cluster writes it (`6`, `2k`) in whole units, fractions rounded up as Kueue does."""
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?(?:[eE][0-9]{1,2})?)([A-Za-z]*)", str(quantity))
-    if match is None or match[2] not in _SUFFIXES:
-        raise ValueError(f"not a quantity of cards: {quantity!r}")
-    return math.ceil(Fraction(match[1]) * _SUFFIXES[match[2]])
 
 
 def _key(obj: Mapping[str, Any]) -> tuple[str, str]:

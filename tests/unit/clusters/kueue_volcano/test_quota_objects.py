@@ -13,7 +13,7 @@ from clusters.backends.kueue_volcano.quota_objects import (
     resource_groups,
     uncounted_resources,
 )
-from clusters.backends.kueue_volcano.quota_order import decreases_first, quotas_of, whole
+from clusters.backends.kueue_volcano.quota_order import decreases_first, quotas_of
 from clusters.contract import GroupQuota, QueuePlan, QuotaPlan, Rejected
 from tests.unit.clusters.kueue_volcano.shapes import A100, H100, SHAPE
 
@@ -162,16 +162,6 @@ class TestQuestions:
         elsewhere = replace(A100, selector=(*A100.selector, ("rack", "r2")))
         shape = replace(SHAPE, groups={"all": A100, "r1": inside, "r2": elsewhere, "h100": H100})
         assert indistinct_groups(shape) == (("all", "r1"), ("all", "r2"))
-
-    @pytest.mark.parametrize(
-        ("text", "number"), [("6", 6), (6, 6), ("2k", 2000), ("1Ki", 1024), ("1500m", 2), ("1.5", 2), ("1e3", 1000)]
-    )
-    def test_quantities_are_read_as_a_cluster_writes_them(self, text: str | int, number: int) -> None:
-        assert whole(text) == number
-
-    def test_what_is_no_quantity_is_said(self) -> None:
-        with pytest.raises(ValueError, match="many"):
-            whole("many")
 
 
 class TestOrder:
