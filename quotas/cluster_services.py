@@ -73,7 +73,7 @@ def _require_unused(cluster: Cluster) -> None:
             "has_live_jobs", _("Jobs wait or run on this cluster. Cancel them, or wait until they have ended.")
         )
     if Share.objects.filter(group__cluster=cluster, basis_points__gt=0).exists():
-        raise DomainError("has_shares", _("Teams have shares of this cluster. Set them to 0 % first."))
+        raise DomainError("has_shares", _("Teams have shares of this cluster. First set them to 0 %."))
 
 
 def _take_queues_away(cluster: Cluster) -> bool:

@@ -132,7 +132,7 @@ def test_why_a_cluster_is_not_forgotten_is_said(visitor: Visitors, cast: Cast) -
     Cluster.objects.filter(pk=cast.cluster.pk).update(kind="kueue_volcano")
     response = visitor("admin").post("/admin/clusters/sandbox/forget/")
     assert response.status_code == 409
-    assert "Set them to 0 % first." in words(response)
+    assert "First set them to 0 %." in words(response)
     assert "Forget the cluster" not in words(response)
 
 
