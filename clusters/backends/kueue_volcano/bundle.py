@@ -96,6 +96,8 @@ def pod_cards(pod: Pod, size: Size) -> int:
 
 def newest(workloads: Sequence[Workload]) -> Workload | None:
     """The one that counts: an older one may still be going away."""
+    if len(workloads) == 1:  # as a rule
+        return workloads[0]
     return max(
         workloads,
         key=lambda workload: (
@@ -154,10 +156,11 @@ def in_order(facts: WorkloadFacts, around: Surroundings) -> WorkloadFacts:
     floor = None
     for name in _IN_TURN:
         told = getattr(facts, name)
-        at = latest(until_now(told), floor) if told is not None else None
-        if at != told:
-            changes[name] = at
-        floor = at or floor
+        if told is None:
+            continue
+        floor = latest(until_now(told), floor)
+        if floor != told:
+            changes[name] = floor
     held_since = changes.get("reserved_at", facts.reserved_at)
     evicted = until_now(facts.evicted_at)
     if evicted is not None and held_since is not None:
@@ -165,7 +168,7 @@ def in_order(facts: WorkloadFacts, around: Surroundings) -> WorkloadFacts:
             evicted = latest(evicted, held_since, changes.get("admitted_at", facts.admitted_at))
         else:
             evicted = min(evicted, held_since - TICK)
-    pods = tuple(_until_now(pod, around) for pod in facts.pods)
+    pods = facts.pods if around.read_at is None else tuple(_until_now(pod, around.read_at) for pod in facts.pods)
     released = None
     if facts.outcome is not None and not facts.ending:
         released = latest(changes.get("ended_at", facts.ended_at), *(pod.ended_at for pod in pods))
@@ -176,8 +179,7 @@ def in_order(facts: WorkloadFacts, around: Surroundings) -> WorkloadFacts:
     return replace(facts, **changes) if changes else facts
 
 
-def _until_now(pod: PodFacts, around: Surroundings) -> PodFacts:
-    now = around.read_at
+def _until_now(pod: PodFacts, now: datetime) -> PodFacts:
     names_of_times = ("started_at", "ended_at", "image_problem_since")
-    ahead = [name for name in names_of_times if now is not None and (at := getattr(pod, name)) is not None and at > now]
+    ahead = [name for name in names_of_times if (at := getattr(pod, name)) is not None and at > now]
     return replace(pod, **dict.fromkeys(ahead, now)) if ahead else pod

@@ -43,11 +43,19 @@ def changed_at(condition: Condition | None) -> datetime | None:
 
 
 def earliest(*times: datetime | None) -> datetime | None:
-    return min((at for at in times if at is not None), default=None)
+    found = None
+    for at in times:
+        if at is not None and (found is None or at < found):
+            found = at
+    return found
 
 
 def latest(*times: datetime | None) -> datetime | None:
-    return max((at for at in times if at is not None), default=None)
+    found = None
+    for at in times:
+        if at is not None and (found is None or at > found):
+            found = at
+    return found
 
 
 # --------------------------------------------------------------------------- the gate's decisions
