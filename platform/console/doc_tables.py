@@ -211,6 +211,7 @@ _CONDITION_WORDS: dict[str, Callable[[], str]] = {
     "some pods run": lambda: _("some pods run"),
     "it was complete before": lambda: _("all pods ran before"),
     "no pod is to come": lambda: _("no pod runs or is to come"),
+    "no pod has a node": lambda: _("no pod has a node"),
     "pods exist": lambda: _("pods exist"),
     "it is a service": lambda: _("it is an inference service"),
     "a program ends again and again": lambda: _("the program of a replica ended and is started again"),
