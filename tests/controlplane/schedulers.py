@@ -96,7 +96,7 @@ def _webhook(site: Site, path: str) -> Manifest:
 
 
 def kueue_configuration(site: Site, certificates: Path, settings: Mapping[str, Any]) -> Manifest:
-    """The settings that docs/connect-a-cluster.md asks for; ``settings`` replaces whole top-level fields."""
+    """The settings that docs/kueue-volcano.md asks for; ``settings`` replaces whole top-level fields."""
     concurrency = {"Job.batch": 5, "Pod": 5}
     concurrency |= {
         f"{kind}.{KUEUE_GROUP}": number
