@@ -217,6 +217,11 @@ def test_times_are_in_order_whatever_the_clocks_say() -> None:
     assert all(pod.started_at is not None and pod.started_at <= moment(40) for pod in facts.pods)
 
 
+def test_a_clock_that_is_ahead_does_not_turn_an_admission_into_an_eviction() -> None:
+    facts = facts_of(job(), workload(*again(90), evictions=ONCE, lost=3), read_at=moment(60))
+    assert is_admitted(facts) and facts.admitted_at == moment(60)
+
+
 def test_ready_is_when_the_last_container_started() -> None:
     ready = cond("PodsReady", "Started", s=30)
     assert facts_of(job(), workload(*admitted(), ready), pod(0), pod(1, s=20)).ready_at == moment(21)

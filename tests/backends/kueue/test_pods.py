@@ -202,6 +202,12 @@ def test_the_earliest_failure_is_the_cause() -> None:
 def test_pods_that_were_told_to_stop_did_not_fail() -> None:
     stopped = pod(0, exited(143, 61), phase="Failed", deleted=60)
     assert failure(stopped, died(1, 3, 59)).rank == 1
+    alone = failure(stopped)  # the one that failed is gone
+    assert (alone.code, alone.rank, alone.raw) == (
+        FailureCode.UNKNOWN,
+        None,
+        f"{FAILED['reason']}: {FAILED['message']}",
+    )
     assert failure(died(0, 3, 59, deleted=60)).exit_code == 3  # it failed before it was told
 
 

@@ -184,7 +184,8 @@ def _in_turn(facts: WorkloadFacts) -> Iterator[Any]:
 HISTORY = (
     job(suspend=True), job(), job(cond("Complete", s=50)), job(uid="job-2", attempt=2, name="j-2"),
     workload(), workload(*admitted()), workload(no("QuotaReserved", "Pending", "x"), cond("Evicted", "Preempted", s=9)),
-    workload(uid="wl-2", owner="job-2"), unplaced(0), pod(0), pod(1), pod(1, running(3), deleted=90),
+    workload(uid="wl-2", owner="job-2"), workload(no("QuotaReserved", "Pending", "y"), uid="wl-0", owner="job-3"),
+    unplaced(0), pod(0), pod(1), pod(1, running(3), deleted=90),
     pod(7, labels=marks(installation="01kother"), uid="pod-7"), replica(3), deployment(1), pod_group(),
     pod_group(owner="job-2"), *[local_queue(stop=stop) for stop in ("None", "Hold")], cluster_queue(),
     cluster_queue(used=7), node("n1"), node("n1", ready="Unknown"), node("n2", usable=3),
