@@ -38,6 +38,7 @@ class Action(StrEnum):
     JOB_PREEMPT = "job.preempt"
     JOB_REQUEUE = "job.requeue"
     JOB_PRIORITY = "job.priority"
+    JOB_SCALE = "job.scale"
     LOG_VIEW = "log.view"
     ENV_VIEW = "env.view"
     PRIORITY_HIGH = "priority.high"
@@ -79,6 +80,7 @@ TABLE: dict[Action, dict[PolicyRole, Scope]] = {
     Action.JOB_PREEMPT: {_E: _N, _L: _T, _A: _X},
     Action.JOB_REQUEUE: {_E: _O, _L: _T, _A: _X},
     Action.JOB_PRIORITY: {_E: _O, _L: _T, _A: _X},
+    Action.JOB_SCALE: {_E: _O, _L: _T, _A: _X},
     Action.LOG_VIEW: {_E: _T, _L: _T, _A: _X},
     Action.ENV_VIEW: {_E: _O, _L: _O, _A: _N},
     Action.PRIORITY_HIGH: {_E: _N, _L: _T, _A: _X},

@@ -78,6 +78,13 @@ class JobForm(SupplyFields, ServiceForm):
         inputmode="numeric",
         size=3,
     )
+    replicas = _text(
+        gettext_lazy("Replicas"),
+        help_text=gettext_lazy("Only for inference: 1 to 64, each with its own cards on one node."),
+        inputmode="numeric",
+        size=3,
+        autocomplete="off",
+    )
     command = forms.CharField(
         label=gettext_lazy("Command"),
         required=False,
@@ -115,6 +122,7 @@ class JobForm(SupplyFields, ServiceForm):
             "kind": Kind.TRAINING.value,
             "run_unit": "3600",
             "retry_limit": "0",
+            "replicas": "1",
         }
         super().__init__(data, files, initial={**start, **(initial or {})})
         self.offer_supplies(actor.team_ids)
@@ -127,13 +135,10 @@ class JobForm(SupplyFields, ServiceForm):
             "priority",
             SegmentedChoice([(p.value, labels.PRIORITIES[p]) for p in Priority], closed=closed),
         )
-        self._widget(
-            "kind",
-            SegmentedChoice([(k.value, labels.KINDS[k]) for k in Kind], closed=frozenset({Kind.INFERENCE.value})),
-        )
+        self._widget("kind", SegmentedChoice([(k.value, labels.KINDS[k]) for k in Kind]))
         if Priority.HIGH.value in closed:
             self.fields["priority"].help_text = _("High and urgent are for team leads; ask yours when it matters.")
-        self.fields["kind"].help_text = _("Inference is not offered yet.")
+        self.fields["kind"].help_text = _("Inference serves until it is stopped; its cards are those of each replica.")
         any_model = pgettext_lazy("card model", "Chosen for you")
         self._widget("card_model", forms.Select(choices=[("", any_model), *groups]))
         self._widget("run_unit", forms.Select(choices=list(RUN_UNITS.items())))
@@ -190,6 +195,7 @@ class JobForm(SupplyFields, ServiceForm):
             "env": _environment(typed["env"]),
             "cpu": typed["cpu"],
             "memory": typed["memory"],
+            "replicas": typed["replicas"] if typed["kind"] == Kind.INFERENCE.value else "",
             **self.supply_data(),
         }
         return data | {name: value for name, value in optional.items() if value not in ("", {})}
@@ -255,6 +261,20 @@ class PriorityForm(ServiceForm):
         )
         if closed:
             self.fields["priority"].help_text = _("High and urgent are for team leads; ask yours when it matters.")
+
+    def data_for_service(self) -> dict[str, Any]:
+        return dict(self.cleaned_data)
+
+
+class ScaleForm(ServiceForm):
+    """How many replicas a service shall have."""
+
+    replicas = _text(gettext_lazy("Replicas"), inputmode="numeric", size=3, autocomplete="off")
+
+    ATTRS: ClassVar[dict[str, str]] = {}
+
+    def __init__(self, data: Any = None, *, present: int) -> None:
+        super().__init__(data, initial={"replicas": str(present)})
 
     def data_for_service(self) -> dict[str, Any]:
         return dict(self.cleaned_data)

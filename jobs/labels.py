@@ -60,6 +60,7 @@ OPERATIONS = {
     Operation.PREEMPT: _("Preempt"),
     Operation.REQUEUE: _("Requeue"),
     Operation.PRIORITY: _("Change priority"),
+    Operation.SCALE: _("Scale"),
 }
 EFFECTS = {
     Effect.NO_CHANGE: _("Nothing changes: it was asked before."),
@@ -81,6 +82,8 @@ EFFECTS = {
     ),
     Effect.NEW_PRIORITY: _("The job gets the new priority, also for its next attempts."),
     Effect.NEW_RANK: _("The job goes on at the new priority, which decides who may interrupt it."),
+    Effect.NEW_SIZE: _("Replicas are started or stopped until there are as many. The others go on."),
+    Effect.NEXT_SIZE: _("The service has no replicas now. It comes back with as many."),
 }
 PLACES = {
     Place.NONE: "",
@@ -98,6 +101,7 @@ REFUSALS = {
     Refusal.HOLDS_NO_CARDS: _("The job holds no cards now, so nobody would gain any."),
     Refusal.GIVES_WAY: _("The job gives way to another one now. Wait until it is in the queue again."),
     Refusal.BEING_REQUEUED: _("The job is being requeued. Wait until its new attempt is in the queue."),
+    Refusal.NO_SERVICE: _("Only an inference service has replicas. Submit the job again with another number of cards."),
     Refusal.BEING_CANCELLED: _("The job is being cancelled. Wait until it has stopped, then restart it."),
 }
 

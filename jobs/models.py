@@ -10,6 +10,7 @@ from __future__ import annotations
 from django.db import models
 
 from accounts.models import Team, User
+from clusters.domain.reasons import KEEPS_TRYING
 from clusters.models import Cluster, NodeGroup
 from common.ids import new_ulid
 from jobs.domain.words import WAITING_STATES, Desired, Framework, JobState, Kind, Priority
@@ -99,10 +100,20 @@ class Job(models.Model):
         return f"{self.public_id} {self.display_name}"
 
     @property
+    def is_service(self) -> bool:
+        """Its pods are replicas that are admitted, placed and scaled one by one."""
+        return self.kind == Kind.INFERENCE
+
+    @property
+    def keeps_trying(self) -> bool:
+        """A service that does not come up: it retries on the cards it has, and waits for none."""
+        return self.state == JobState.RETRYING and self.reason_code in KEEPS_TRYING
+
+    @property
     def waits(self) -> bool:
         """In the queue or about to be: neither held, nor giving way, nor being cancelled."""
         is_out = self.held or self.rests_until is not None or self.desired == Desired.CANCEL
-        return self.state in WAITING_STATES and not is_out
+        return self.state in WAITING_STATES and not is_out and not self.keeps_trying
 
     @property
     def flags(self) -> list[str]:

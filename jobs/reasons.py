@@ -320,6 +320,7 @@ _EVENTS: dict[str, Callable[[_Known], str]] = {
     "asked_preempt": _asked_to_give_way,
     "asked_requeue": _plain(lambda: _("Asked to requeue: a new attempt at the end of the queue.")),
     "asked_priority": _asked_for_priority,
+    "asked_scale": _plain(lambda: _("Asked to change the replicas from %(from)s to %(to)s.")),
 }
 
 

@@ -262,7 +262,11 @@ def possible_operations(*, viewer: Actor, job: Job) -> list[Possible]:
 
 def _possible(viewer: Actor, job: Job, operation: Operation) -> Possible:
     can_resume = job.held or job.rests_until is not None
-    offered = {Operation.HOLD: not job.held, Operation.RESUME: can_resume}.get(operation, True)
+    offered = {
+        Operation.HOLD: not job.held,
+        Operation.RESUME: can_resume,
+        Operation.SCALE: job.is_service,
+    }.get(operation, True)
     if not all(can(viewer, action, job) for action in actions_of(operation, job)):
         if operation in _LEADS_ONLY or (operation is Operation.RESUME and not job.held):
             offered = False

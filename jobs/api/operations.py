@@ -84,3 +84,10 @@ class JobPriorityView(APIView):
     def post(self, request: Request, public_id: str) -> Response:
         """Change the priority of a live job, up to one's own maximum; its time in the queue is kept."""
         return _operate(request, public_id, Operation.PRIORITY, object_body(request))
+
+
+class JobScaleView(APIView):
+    @_schema(Operation.SCALE, schemas.ScaleIn)
+    def post(self, request: Request, public_id: str) -> Response:
+        """Change the number of replicas of an inference service; the others go on."""
+        return _operate(request, public_id, Operation.SCALE, object_body(request))

@@ -12,7 +12,7 @@ from rest_framework import serializers
 
 from accounts.actors import Actor
 from accounts.policy import Action, can
-from clusters.contract import CodeKind
+from clusters.contract import REPLICAS_MAX, CodeKind
 from common.api import ErrorOut, field_names
 from jobs.domain.operations import Operation
 from jobs.domain.words import Flag, Framework, JobState, Kind, Priority
@@ -133,12 +133,15 @@ class JobIn(serializers.Serializer[Any]):
 
     framework = serializers.ChoiceField(choices=_words(Framework))
     image = serializers.CharField(max_length=500)
-    cards = serializers.IntegerField(min_value=0, max_value=100_000)
+    cards = serializers.IntegerField(min_value=0, max_value=100_000, help_text="For inference: of each replica.")
     priority = serializers.ChoiceField(choices=_words(Priority))
     priority_reason = serializers.CharField(required=False, allow_blank=True, help_text="Needed for urgent.")
     name = serializers.CharField(required=False, allow_null=True, max_length=300, help_text="In any script.")
     command = serializers.CharField(required=False, allow_blank=True)
-    kind = serializers.ChoiceField(choices=["training", "development"], required=False)
+    kind = serializers.ChoiceField(choices=_words(Kind), required=False)
+    replicas = serializers.IntegerField(
+        required=False, min_value=1, max_value=REPLICAS_MAX, help_text="Only for inference; 1 if left out."
+    )
     card_model = serializers.CharField(required=False, help_text="A node group; left out, one is chosen.")
     team = serializers.CharField(required=False, help_text="Needed when one is in several.")
     cluster = serializers.CharField(required=False, help_text="Left out, the first that has the card model.")
@@ -159,6 +162,10 @@ class PreemptIn(serializers.Serializer[Any]):
 
     beneficiary = serializers.CharField(required=False, help_text="Id of a job that waits for the same cards.")
     until = serializers.DateTimeField(required=False, help_text="At most 15 minutes from now; so long by default.")
+
+
+class ScaleIn(serializers.Serializer[Any]):
+    replicas = serializers.IntegerField(min_value=1, max_value=REPLICAS_MAX)
 
 
 class PriorityIn(serializers.Serializer[Any]):

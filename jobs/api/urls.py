@@ -18,6 +18,7 @@ urlpatterns = [
     path("jobs/<str:public_id>/preempt", operations.JobPreemptView.as_view(), name="job-preempt"),
     path("jobs/<str:public_id>/requeue", operations.JobRequeueView.as_view(), name="job-requeue"),
     path("jobs/<str:public_id>/priority", operations.JobPriorityView.as_view(), name="job-priority"),
+    path("jobs/<str:public_id>/scale", operations.JobScaleView.as_view(), name="job-scale"),
     path("jobs/<str:public_id>/timeline", views.JobTimelineView.as_view(), name="job-timeline"),
     path("jobs/<str:public_id>/logs", views.JobLogsView.as_view(), name="job-logs"),
     path("jobs/<str:public_id>/log", views.JobLogFileView.as_view(), name="job-log"),

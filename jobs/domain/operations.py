@@ -20,6 +20,7 @@ class Operation(StrEnum):
     PREEMPT = "preempt"
     REQUEUE = "requeue"
     PRIORITY = "priority"
+    SCALE = "scale"  # of a service alone
 
 
 class Refusal(StrEnum):
@@ -33,6 +34,7 @@ class Refusal(StrEnum):
     GIVES_WAY = "gives_way"
     BEING_CANCELLED = "being_cancelled"
     BEING_REQUEUED = "being_requeued"
+    NO_SERVICE = "no_service"
 
 
 class Place(StrEnum):
@@ -68,6 +70,8 @@ class Effect(StrEnum):
     STARTS_ANEW = "starts_anew"  # the present attempt is stopped, then a new one is made
     NEW_PRIORITY = "new_priority"  # decides when it starts
     NEW_RANK = "new_rank"  # it goes on; decides who may interrupt it
+    NEW_SIZE = "new_size"  # replicas come or go, the others go on
+    NEXT_SIZE = "next_size"  # it has none now, and comes back with so many
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +121,9 @@ def cell(operation: Operation, situation: Situation) -> Cell:
         if situation.state in _HOLDING_CARDS and not (situation.held or situation.resting or situation.requeuing):
             return Cell(Effect.NEW_RANK)
         return Cell(Effect.NEW_PRIORITY, Place.BY_PRIORITY)
+    if operation is Operation.SCALE:
+        is_out = situation.held or situation.resting or situation.requeuing
+        return Cell(Effect.NEXT_SIZE if is_out else Effect.NEW_SIZE)
     if situation.requeuing:
         return Cell(Effect.NO_CHANGE) if operation is Operation.REQUEUE else _refused(Refusal.BEING_REQUEUED)
     return _LIVE[operation](situation)

@@ -16,7 +16,7 @@ _DEFAULTS = {"kind": "training"}
 def curl_command(request: HttpRequest, facts: Mapping[str, str]) -> str:
     """A curl command with these facts; the token is the reader's own to fill in."""
     body: dict[str, str | int] = {
-        name: int(value) if name == "cards" and re.fullmatch("[0-9]{1,9}", value) else value
+        name: int(value) if name in ("cards", "replicas") and re.fullmatch("[0-9]{1,9}", value) else value
         for name, value in facts.items()
         if _DEFAULTS.get(name) != value
     }

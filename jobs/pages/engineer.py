@@ -19,6 +19,7 @@ from clusters.supplies import place_cluster
 from common.errors import DomainError, NotFound
 from jobs import selectors
 from jobs.charts import draw_shape
+from jobs.domain.words import Kind
 from jobs.forms import CARD_COUNTS, RUN_UNITS, JobForm
 from jobs.pages.curl import curl_command
 from jobs.pages.lists import filters_of, render_job_list
@@ -112,6 +113,8 @@ def _preview_data(typed: Any) -> dict[str, str]:
         "team": team,
         "local_queue": local_queue,
     }
+    if facts["kind"] == Kind.INFERENCE.value:
+        facts["replicas"] = typed.get("replicas", "")
     return {name: value for name, value in facts.items() if value}
 
 
@@ -124,12 +127,14 @@ def _like(actor: Actor, public_id: str) -> dict[str, Any]:
     except NotFound:
         return {}
     amount, unit = _run_amount(job.max_run_seconds)
+    cards = job.cards_per_pod if job.is_service else job.cards
     env = job.env if can(actor, Action.ENV_VIEW, job) else {}
     return {
         "framework": job.framework,
         "image": job.image,
-        "cards": "" if job.cards in CARD_COUNTS else str(job.cards),
-        "cards_pick": str(job.cards) if job.cards in CARD_COUNTS else "",
+        "cards": "" if cards in CARD_COUNTS else str(cards),
+        "cards_pick": str(cards) if cards in CARD_COUNTS else "",
+        "replicas": str(job.pods) if job.is_service else "1",
         "priority": job.priority,
         "name": job.display_name,
         "kind": job.kind,

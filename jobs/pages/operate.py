@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -20,7 +20,7 @@ from common.errors import DomainError, InvalidInput
 from common.htmx import render_page, wants_partial
 from jobs import labels, selectors
 from jobs.domain.operations import Cell, Effect, Operation, Place, cell
-from jobs.forms import PreemptForm, PriorityForm
+from jobs.forms import PreemptForm, PriorityForm, ScaleForm
 from jobs.models import Job
 from jobs.services.operations import actions_of, job_operate, situation_of
 
@@ -81,6 +81,12 @@ WORDINGS = {
         gettext_lazy("Leave it as it is"),
         gettext_lazy("The job has its new priority."),
     ),
+    Operation.SCALE: Wording(
+        gettext_lazy("Scale %(name)s?"),
+        gettext_lazy("Scale the service"),
+        gettext_lazy("Leave it as it is"),
+        gettext_lazy("The service is being scaled."),
+    ),
 }
 EFFECT_ICONS = {
     Effect.NO_CHANGE: "info-circle",
@@ -96,7 +102,24 @@ EFFECT_ICONS = {
     Effect.STARTS_ANEW: "arrow-back-up",
     Effect.NEW_PRIORITY: "stack-2",
     Effect.NEW_RANK: "stack-2",
+    Effect.NEW_SIZE: "server-2",
+    Effect.NEXT_SIZE: "server-2",
 }
+
+
+_Form = PreemptForm | PriorityForm | ScaleForm
+STOP = replace(
+    WORDINGS[Operation.CANCEL],
+    title=gettext_lazy("Stop %(name)s?"),
+    do_label=gettext_lazy("Stop the service"),
+    back_label=gettext_lazy("Let it serve"),
+    done=gettext_lazy("The service is being stopped."),
+)
+"""A service ends in no other way, so its cancel is called by that name."""
+
+
+def wording_of(operation: Operation, job: Job) -> Wording:
+    return STOP if operation is Operation.CANCEL and job.is_service else WORDINGS[operation]
 
 
 @signed_in
@@ -124,14 +147,16 @@ def operate(request: HttpRequest, public_id: str, operation: Operation) -> HttpR
         return question.page(status=422)
     except DomainError as error:
         return question.page(note=str(error.message), status=error.status)
-    messages.success(request, str(WORDINGS[operation].done))
+    messages.success(request, str(wording_of(operation, job).done))
     return redirect("jobs:detail", job.public_id)
 
 
-def _form_of(request: HttpRequest, actor: Actor, job: Job, operation: Operation) -> PreemptForm | PriorityForm | None:
+def _form_of(request: HttpRequest, actor: Actor, job: Job, operation: Operation) -> _Form | None:
     typed = request.POST if request.method == "POST" else None
     if operation is Operation.PREEMPT:
         return PreemptForm(typed, waiting=selectors.beneficiaries(viewer=actor, job=job))
+    if operation is Operation.SCALE:
+        return ScaleForm(typed, present=job.pods)
     if operation is Operation.PRIORITY:
         return PriorityForm(typed, actor=actor, team_id=job.team_id, present=job.priority)
     return None
@@ -142,12 +167,12 @@ class _Question:
     request: HttpRequest
     job: Job
     operation: Operation
-    form: PreemptForm | PriorityForm | None
+    form: _Form | None
 
     def page(self, *, note: str = "", status: int = 200) -> HttpResponse:
         job, operation = self.job, self.operation
         found = cell(operation, situation_of(job))
-        wording = WORDINGS[operation]
+        wording = wording_of(operation, job)
         refusal = labels.REFUSALS[found.refusal] if found.refusal else ""
         confirm = {
             "title": str(wording.title) % {"name": job.display_name},

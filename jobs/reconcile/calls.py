@@ -18,6 +18,7 @@ from clusters.contract import (
     BackendError,
     Holdable,
     Prioritised,
+    Scalable,
     SchedulerBackend,
     WorkloadRef,
     WorkloadSpec,
@@ -98,6 +99,7 @@ class _Work:
     older: tuple[WorkloadRef, ...]
     grace: timedelta
     priority: int
+    replicas: int
 
 
 @dataclass(slots=True)
@@ -150,6 +152,7 @@ def _prepared(step: Step, door: SchedulerBackend, silent: _Silent, supplies: Map
         older=tuple(workload_ref(job, older) for older in step.older.to_clear),
         grace=timedelta(seconds=job.stop_grace_seconds),
         priority=priority_value(Priority(job.priority), Kind(job.kind)),
+        replicas=job.pods,
     )
 
 
@@ -223,4 +226,7 @@ def _carried_out(work: _Work, effect: Effect, called: Called) -> Called:
         case Effect.PRIORITY:
             assert isinstance(work.door, Prioritised)
             work.door.set_priority(work.ref, work.priority)
+        case Effect.SCALE:
+            assert isinstance(work.door, Scalable)
+            work.door.scale(work.ref, work.replicas)
     return called

@@ -164,6 +164,8 @@ def _loaded(
         can_hold=Capability.HOLD in capabilities,
         rest=rest,
         priority=priority_value(Priority(job.priority), Kind(job.kind)),
+        replicas=job.pods if job.is_service else None,
+        can_scale=Capability.SCALE in capabilities,
         can_prioritise=Capability.PRIORITY in capabilities,
     )
     return Loaded(job, attempt, tuple(older), runs, view, sight, rows, group)

@@ -19,7 +19,7 @@ from jobs.domain.words import Desired, JobState
 from jobs.models import Job, JobEvent, JobSync
 from jobs.services.store import attempt_create
 from jobs.services.wishes import Particulars
-from quotas.services import demand_hold, demand_put
+from quotas.services import demand_hold, demand_put, demand_resize
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,7 @@ _TOUCHED: dict[Operation, tuple[str, ...]] = {
     Operation.PREEMPT: ("rests_for", "rests_until"),
     Operation.REQUEUE: ("desired",),
     Operation.PRIORITY: ("priority",),
+    Operation.SCALE: ("pods", "cards"),
     Operation.RESTART: (
         "desired", "held", "rests_for", "rests_until", "attempt_no", "state", "is_held", "is_stopping", "is_degraded",
         "state_since", "reason_code", "reason_facts", "reason_since", "started_at", "ended_at",
@@ -122,6 +123,15 @@ def _priority(act: Act, now: datetime) -> None:
     act.job.priority = act.particulars.priority.value
 
 
+def _scale(act: Act, now: datetime) -> None:
+    """Quota rows follow at once; the cards of a replica stay as they are."""
+    job = act.job
+    assert act.particulars.replicas is not None
+    job.pods = act.particulars.replicas
+    job.cards = job.pods * job.cards_per_pod
+    demand_resize(job.public_id, cards=job.cards)
+
+
 def _stop_giving_way(job: Job) -> None:
     job.rests_for = None
     job.rests_until = None
@@ -159,5 +169,6 @@ _CHANGES = {
     Operation.PREEMPT: _preempt,
     Operation.REQUEUE: _requeue,
     Operation.PRIORITY: _priority,
+    Operation.SCALE: _scale,
     Operation.RESTART: _restart,
 }

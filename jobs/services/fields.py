@@ -9,7 +9,7 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
-from clusters.contract import DEVICE_VARIABLES
+from clusters.contract import DEVICE_VARIABLES, REPLICAS_MAX
 from common.errors import FieldProblem, Text
 from common.names import clean_display_name
 from common.units import BadQuantity, parse_cards, parse_cpu_millis, parse_memory_bytes
@@ -23,6 +23,7 @@ ENV_MAX_BYTES = 65_536
 ENV_MAX_ENTRIES = 200
 RUN_SECONDS_MIN = 60
 RUN_SECONDS_MAX = 30 * 24 * 3600
+NEVER_FITS = _("There are only %(maximum)d cards of this model, so %(cards)d can never start. Ask for fewer.")
 CPU_ONLY_MILLIS = 4_000
 CPU_ONLY_MEMORY = 16 * 2**30
 
@@ -33,6 +34,7 @@ KNOWN_FIELDS = frozenset(
     {
         "framework", "image", "cards", "priority", "priority_reason", "name", "command", "kind", "card_model",
         "team", "cluster", "local_queue", "max_run_seconds", "env", "retry_limit", "cpu", "memory", "code", "datasets",
+        "replicas",
     }
 )  # fmt: skip
 
@@ -93,11 +95,32 @@ def word_field(checks: Checks, attr: str, words: Any, message: Text, default: An
 
 
 def kind_field(checks: Checks) -> Kind | None:
-    kind = word_field(checks, "kind", Kind, _("Choose training or development."), default=Kind.TRAINING)
-    if kind is Kind.INFERENCE:
-        checks.add("kind", "not_yet", _("Inference is not offered yet. Choose training or development."))
-        return None
+    kind: Kind | None = word_field(
+        checks, "kind", Kind, _("Choose training, development or inference."), default=Kind.TRAINING
+    )
     return kind
+
+
+def service_fields(checks: Checks, kind: Kind | None) -> int | None:
+    """Replicas of a service, which nothing but a person ends; None for a job of another kind, or a problem."""
+    if kind is not Kind.INFERENCE:
+        if checks.data.get("replicas") not in (None, ""):
+            checks.add("replicas", "no_service", _("Only a job of the kind inference has replicas. Leave this out."))
+        return None
+    if checks.data.get("max_run_seconds") not in (None, ""):
+        checks.add("max_run_seconds", "no_limit", _("A service runs until it is stopped. Leave the longest run out."))
+    return replicas_field(checks, default=1)
+
+
+def replicas_field(checks: Checks, default: int | None = None) -> int | None:
+    value = checks.data.get("replicas")
+    if value in (None, "") and default is not None:
+        return default
+    replicas = _whole(value)
+    if replicas is None or not 1 <= replicas <= REPLICAS_MAX:
+        checks.add("replicas", "out_of_range", _("A service has between 1 and 64 replicas."))
+        return None
+    return replicas
 
 
 def image_field(checks: Checks) -> str:

@@ -16,10 +16,11 @@ from accounts.models import Team
 from accounts.policy import Action, Target, can
 from clusters.contract import Part
 from common.errors import FieldProblem, InvalidInput
-from jobs.domain.choice import Candidate, choose_group, usable_candidates
-from jobs.domain.shape import NoShape, Shape, shape_of
+from jobs.domain.choice import Asked, Candidate, choose_group, usable_candidates
+from jobs.domain.shape import NoShape, Shape
 from jobs.domain.words import Framework, Kind, Priority
 from jobs.services.fields import (
+    NEVER_FITS,
     REASON_MAX,
     Checks,
     cards_field,
@@ -31,6 +32,7 @@ from jobs.services.fields import (
     max_run_field,
     name_field,
     retries_field,
+    service_fields,
     unknown_fields,
     word_field,
 )
@@ -84,12 +86,11 @@ def check_intent(actor: Actor, data: Mapping[str, Any], lookups: Lookups | None 
     env = env_field(checks)
     max_run_seconds = max_run_field(checks)
     retry_limit = retries_field(checks)
+    replicas = service_fields(checks, kind)
     team, place, local_queue = _queue(checks, lookups)
     priority_reason = checks.text("priority_reason").strip()[:REASON_MAX]
     priority = priority_field(checks, actor, team.pk if team else None, priority_reason)
-    group, shape = None, None
-    if place is not None and cards is not None and framework is not None and kind is not None:
-        group, shape = _group_and_shape(checks, lookups, place, cards, framework, kind)
+    group, shape = _group_and_shape(checks, lookups, place, cards, replicas, framework, kind)
     cpu, memory = cpu_and_memory_fields(checks, cards)
     given = supply_fields(checks, lookups, team, place.cluster, image) if team and place else Given()
     if checks.problems:
@@ -134,10 +135,9 @@ def check_place(actor: Actor, data: Mapping[str, Any]) -> Whereabouts:
     framework = word_field(checks, "framework", Framework, "")
     kind = kind_field(checks)
     cards = cards_field(checks)
+    replicas = service_fields(checks, kind)
     _team, place, _local_queue = _queue(checks, lookups)
-    group, shape = None, None
-    if place is not None and cards is not None and framework is not None and kind is not None:
-        group, shape = _group_and_shape(checks, lookups, place, cards, framework, kind)
+    group, shape = _group_and_shape(checks, lookups, place, cards, replicas, framework, kind)
     return Whereabouts(place, group, shape, tuple(checks.problems))
 
 
@@ -232,10 +232,22 @@ def candidates_of(place: QueuePlace) -> list[Candidate]:
 
 
 def _group_and_shape(
-    checks: Checks, lookups: Lookups, place: QueuePlace, cards: int, framework: Framework, kind: Kind
+    checks: Checks,
+    lookups: Lookups,
+    place: QueuePlace | None,
+    cards: int | None,
+    replicas: int | None,
+    framework: Framework | None,
+    kind: Kind | None,
 ) -> tuple[GroupPlace | None, Shape | None]:
+    """Nothing while a fact is missing or wrong; ``cards`` of each replica where it is a service."""
+    if place is None or cards is None or framework is None or kind is None:
+        return None, None
+    if kind is Kind.INFERENCE and replicas is None:
+        return None, None
+    wanted = Asked(cards, replicas)
     if cards == 0:
-        return None, shape_of(0, cards_per_node=1)
+        return None, Shape(pods=replicas or 1, cards_per_pod=0)
     by_slug = {p.group.slug: p for p in place.groups}
     candidates = usable_candidates(candidates_of(place), kind)
     asked = checks.text("card_model").strip()
@@ -246,19 +258,21 @@ def _group_and_shape(
                 _refuse_model(checks, asked in by_slug and by_slug[asked].group.sharing != "exclusive")
                 return None, None
             try:
-                shape = shape_of(cards, cards_per_node=chosen.cards_per_node, vendor=chosen.vendor)
+                shape = wanted.on(chosen)
             except NoShape as error:
                 raise error.up_to(chosen.capacity) from error
         else:
             last = lookups.last_vendor(framework.value, place.cluster)
-            chosen, shape = choose_group(candidates, cards=cards, framework=framework, last_vendor=last)
+            chosen, shape = choose_group(
+                candidates, cards=cards, replicas=replicas, framework=framework, last_vendor=last
+            )
     except NoShape as error:
-        _refuse_shape(checks, error)
+        _refuse_shape(checks, error, of_replica=replicas is not None)
         return None, None
     except LookupError:
         checks.add("card_model", "no_group", _("Your team's queue has no cards yet. Ask a platform admin for a share."))
         return None, None
-    if shape.pods > 1 and {Part.GANG, Part.TOPOLOGY} <= set(place.cluster.lacks):
+    if shape.pods > 1 and replicas is None and {Part.GANG, Part.TOPOLOGY} <= set(place.cluster.lacks):
         checks.add(
             "cards",
             "no_gang",
@@ -266,13 +280,8 @@ def _group_and_shape(
             % {"cluster": place.cluster.name, "maximum": chosen.cards_per_node},
         )
         return None, None
-    if cards > chosen.capacity:
-        checks.add(
-            "cards",
-            "never_fits",
-            _("There are only %(maximum)d cards of this model, so %(cards)d can never start. Ask for fewer.")
-            % {"maximum": chosen.capacity, "cards": cards},
-        )
+    if shape.cards > chosen.capacity:
+        checks.add("cards", "never_fits", NEVER_FITS % {"maximum": chosen.capacity, "cards": shape.cards})
         return None, None
     return by_slug[chosen.slug], shape
 
@@ -288,8 +297,16 @@ def _refuse_model(checks: Checks, is_shared: bool) -> None:
         checks.add("card_model", "unknown_model", _("Your team's queue has no card model of this name."))
 
 
-def _refuse_shape(checks: Checks, error: NoShape) -> None:
-    if len(error.nearest) == 2:
+def _refuse_shape(checks: Checks, error: NoShape, *, of_replica: bool) -> None:
+    if of_replica:
+        cards = " / ".join(str(count) for count in error.nearest)
+        message = _(
+            "A replica has its cards on one node, which cannot give %(asked)d. Take one of these: %(cards)s."
+        ) % {
+            "asked": error.cards,
+            "cards": cards,
+        }
+    elif len(error.nearest) == 2:
         message = _("%(cards)d cards cannot be split into equal pods. Take %(below)d or %(above)d.") % {
             "cards": error.cards,
             "below": error.nearest[0],

@@ -17,7 +17,7 @@ from accounts.policy import Action, require
 from common.errors import DomainError
 from common.faults import reach
 from common.hints import send
-from jobs.domain.operations import Cell, Effect, Operation, Situation, cell
+from jobs.domain.operations import Cell, Effect, Operation, Refusal, Situation, cell
 from jobs.domain.words import TERMINAL_STATES, Desired, JobState, Priority
 from jobs.labels import REFUSALS
 from jobs.models import Job
@@ -32,6 +32,7 @@ ACTIONS = {
     Operation.PREEMPT: Action.JOB_PREEMPT,
     Operation.REQUEUE: Action.JOB_REQUEUE,
     Operation.PRIORITY: Action.JOB_PRIORITY,
+    Operation.SCALE: Action.JOB_SCALE,
 }
 
 
@@ -57,6 +58,8 @@ def situation_of(job: Job) -> Situation:
     state = JobState(job.state)
     if state in TERMINAL_STATES:
         return Situation(state)
+    if job.keeps_trying:  # a service that does not come up holds its cards as one that runs
+        state = JobState.CREATING
     if job.desired == Desired.CANCEL:
         return Situation(state, held=job.held, cancelling=True)
     return Situation(
@@ -69,10 +72,10 @@ def situation_of(job: Job) -> Situation:
 
 def refusal_of(operation: Operation, job: Job) -> DomainError | None:
     """The error an operation would raise for the job as it stands, or None."""
-    found = cell(operation, situation_of(job))
-    if found.refusal is None:
-        return None
-    return DomainError(found.refusal.value, REFUSALS[found.refusal], status=409)
+    refusal = cell(operation, situation_of(job)).refusal
+    if operation is Operation.SCALE and not job.is_service:
+        refusal = Refusal.NO_SERVICE
+    return DomainError(refusal.value, REFUSALS[refusal], status=409) if refusal is not None else None
 
 
 def job_operate(*, actor: Actor, job: Job, operation: Operation, data: Mapping[str, Any] | None = None) -> Job:
@@ -104,7 +107,7 @@ def decide(actor: Actor, job: Job, wish: Wish) -> Act | None:
     if found.effect is None or found.effect is Effect.NO_CHANGE:
         return None
     particulars = wish.particulars(actor, job)
-    if particulars.priority is not None and particulars.priority == job.priority:
+    if particulars.changes_nothing_of(job):
         return None
     return Act(job, found.effect, particulars)
 

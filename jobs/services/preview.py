@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -12,6 +12,7 @@ from clusters.models import NodeGroup
 from common.errors import FieldProblem
 from jobs.domain.choice import Candidate, starts_now
 from jobs.domain.shape import Shape
+from jobs.domain.words import Kind
 from jobs.services.intent import candidates_of, check_place
 from quotas.selectors import QueuePlace
 from quotas.selectors.places import GroupPlace
@@ -45,6 +46,7 @@ class Preview:
     blocks: tuple[int, ...] = ()
     borrowed: int = 0
     problems: tuple[FieldProblem, ...] = ()
+    is_service: bool = False  # its replicas start one by one
 
 
 _NOT_YET = frozenset({"required", "no_team", "no_queue"})
@@ -61,7 +63,8 @@ def job_preview(*, actor: Actor, data: Mapping[str, Any]) -> Preview:
         return Preview(Verdict.UNKNOWN)
     if found.group is None:  # no cards, no quota: any node with room for it
         return Preview(Verdict.NOW, shape=found.shape)
-    return _outlook(found.place, found.group, found.shape)
+    outlook = _outlook(found.place, found.group, found.shape)
+    return replace(outlook, is_service=data.get("kind") == Kind.INFERENCE.value)
 
 
 def _outlook(place: QueuePlace, group: GroupPlace, shape: Shape) -> Preview:

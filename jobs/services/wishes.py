@@ -22,8 +22,9 @@ from common.ids import is_ulid
 from jobs.domain.operations import Operation
 from jobs.domain.words import REST_MAX, Priority
 from jobs.models import Job
-from jobs.services.fields import REASON_MAX, Checks
+from jobs.services.fields import NEVER_FITS, REASON_MAX, Checks, replicas_field
 from jobs.services.intent import priority_field
+from quotas.selectors import queue_places
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,8 @@ class Wish:
         """What the wish means for this job. Raises InvalidInput where it does not go with the job."""
         if self.operation is Operation.PRIORITY:
             return self._priority(actor, job)
+        if self.operation is Operation.SCALE:
+            return self._scale(job)
         if self.beneficiary is not None and self.beneficiary.group_id != job.group_id:
             sentence = _("That job waits for cards of another node group and would gain nothing. Name another one.")
             raise InvalidInput([FieldProblem("beneficiary", "other_group", sentence)])
@@ -54,6 +57,18 @@ class Wish:
             raise InvalidInput(checks.problems)
         return Particulars(priority=priority, priority_reason=reason)
 
+    def _scale(self, job: Job) -> Particulars:
+        checks = Checks(self.data)
+        replicas = replicas_field(checks)
+        maximum = _capacity(job)
+        if replicas is not None and maximum is not None and replicas * job.cards_per_pod > maximum:
+            checks.add(
+                "replicas", "never_fits", NEVER_FITS % {"maximum": maximum, "cards": replicas * job.cards_per_pod}
+            )
+        if checks.problems:
+            raise InvalidInput(checks.problems)
+        return Particulars(replicas=replicas)
+
 
 @dataclass(frozen=True, slots=True)
 class Particulars:
@@ -63,6 +78,12 @@ class Particulars:
     priority_reason: str = ""
     beneficiary: Job | None = None
     rests_until: datetime | None = None
+    replicas: int | None = None
+
+    def changes_nothing_of(self, job: Job) -> bool:
+        """What is asked for is as it was."""
+        is_same_priority = self.priority is not None and self.priority == job.priority
+        return is_same_priority or (self.replicas is not None and self.replicas == job.pods)
 
     def facts(self, job: Job) -> dict[str, FactValue]:
         """What story and audit trail tell about it, before the job's row is changed."""
@@ -71,11 +92,19 @@ class Particulars:
             facts |= {"from": job.priority, "to": self.priority.value}
         if self.priority_reason:
             facts["reason"] = self.priority_reason
+        if self.replicas is not None:
+            facts |= {"from": job.pods, "to": self.replicas}
         if self.beneficiary is not None:
             facts["by"] = self.beneficiary.public_id
         if self.rests_until is not None:
             facts["until"] = self.rests_until.isoformat()
         return facts
+
+
+def _capacity(job: Job) -> int | None:
+    """Cards that the job's group could ever give; None for a job without cards."""
+    groups = (place for queue in queue_places(job.team_id) for place in queue.groups)
+    return next((place.capacity for place in groups if place.group.pk == job.group_id), None)
 
 
 def wish_of(actor: Actor, operation: Operation, data: Mapping[str, Any]) -> Wish:

@@ -75,7 +75,7 @@ def _objects_are_single_and_gone() -> Iterator[str]:
     for name, beside in rows("SELECT name, beside FROM seen_birth WHERE beside IS NOT NULL"):
         yield f"I2: object {name} was made while {beside} held or could get cards"
     for ulid, attempt, names in rows(
-        "SELECT ulid, attempt_no, array_agg(name) FROM seen_birth GROUP BY 1, 2 HAVING count(*) > 1"
+        "SELECT ulid, attempt_no, array_agg(name) FROM seen_birth GROUP BY 1, 2 HAVING count(DISTINCT name) > 1"
     ):
         yield f"I2: attempt {attempt} of {ulid} had several objects: {names}"
     for name, ulid in rows(
@@ -162,6 +162,7 @@ def _calls_are_few(faults: int) -> Iterator[str]:
         "delete": DELETES_PER_ATTEMPT + faults,
         "set_active": 2 + faults,
         "set_priority": 1 + faults,
+        "scale": 2 + faults,
     }
     for kind, most in bounds.items():
         for name, count in rows(
@@ -195,7 +196,7 @@ def _logs_are_whole() -> Iterator[str]:
 def _all_lines(world: object, workload: Workload) -> list[tuple[int, bytes]]:
     cursor, found = "", []
     while True:
-        part = tail(world, workload, cursor)  # type: ignore[arg-type]
+        part = tail(world, [workload], cursor)  # type: ignore[arg-type]
         found += [(line.seq, line.data) for line in part.lines]
         if not part.lines:
             return found

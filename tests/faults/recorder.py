@@ -20,9 +20,11 @@ CREATE FUNCTION pg_temp.note_state() RETURNS trigger LANGUAGE plpgsql AS $$ BEGI
 END $$;
 CREATE FUNCTION pg_temp.note_birth() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
     INSERT INTO seen_birth (name, ulid, attempt_no, beside)
-    SELECT NEW.name, NEW.data->'spec'->>'job_ulid', (NEW.data->'spec'->>'attempt')::int, min(o.name)
+    SELECT COALESCE(NEW.data->'spec'->'member'->>'service', NEW.name),
+           NEW.data->'spec'->>'job_ulid', (NEW.data->'spec'->>'attempt')::int, min(o.name)
       FROM clusters_sandboxobject o
      WHERE o.kind = 'workload' AND o.name <> NEW.name
+       AND o.data->'spec'->'member'->>'service' IS DISTINCT FROM COALESCE(NEW.data->'spec'->'member'->>'service', '')
        AND o.data->'spec'->>'job_ulid' = NEW.data->'spec'->>'job_ulid' AND o.data->>'stage' <> 'finished'
        AND NOT (o.data->>'stage' = 'queued' AND (o.data->>'deleting')::boolean);
     RETURN NULL;

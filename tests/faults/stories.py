@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -15,7 +15,7 @@ from tests.faults.rehearsal import Rehearsal, Step
 from tests.stage import BODY
 
 HOLD, RESUME, CANCEL, RESTART = Operation.HOLD, Operation.RESUME, Operation.CANCEL, Operation.RESTART
-PREEMPT, REQUEUE, PRIORITY = Operation.PREEMPT, Operation.REQUEUE, Operation.PRIORITY
+PREEMPT, REQUEUE, PRIORITY, SCALE = Operation.PREEMPT, Operation.REQUEUE, Operation.PRIORITY, Operation.SCALE
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,11 @@ class Story:
     steps: tuple[Step, ...]
     command: str
     finale: tuple[Step, ...] = ()
+    more: dict[str, Any] = field(default_factory=dict)
 
     @property
     def body(self) -> dict[str, Any]:
-        return {**BODY, "cards": 2, "command": self.command}
+        return {**BODY, "cards": 2, "command": self.command, **self.more}
 
 
 def submits(*ends: str) -> Step:
@@ -45,6 +46,10 @@ def asks(operation: Operation, state: str, data: Callable[[], dict[str, Any]] = 
 def until(seconds: int) -> Callable[[], dict[str, Any]]:
     """So long from the moment it is asked on."""
     return lambda: {"until": (timezone.now() + timedelta(seconds=seconds)).isoformat()}
+
+
+def replicas(count: int) -> Callable[[], dict[str, Any]]:
+    return lambda: {"replicas": count}
 
 
 def low() -> dict[str, Any]:
@@ -73,6 +78,8 @@ def loses_a_pod() -> Step:
 
 RUNNING = (rings(), *waits(1, 20))
 """From the submit until it runs; the deaths on the way are those of the first story."""
+
+SERVICE = {"kind": "inference", "replicas": 2}
 
 STORIES = (
     Story(
@@ -164,6 +171,24 @@ STORIES = (
         steps=(asks(PRIORITY, "running", low), rings(), *waits(1, 2)),
         finale=waits(60, 5),
         command="sleep 60; exit 0",
+    ),
+    Story(
+        "serve, stop",
+        prologue=(),
+        steps=(submits("cancelled"), rings(), *waits(1, 20), asks(CANCEL, "running"), rings(), *waits(1, 8)),
+        command="serve",
+        more=SERVICE,
+    ),
+    *(
+        Story(
+            f"scale from 2 to {count}, stop",
+            prologue=(submits("cancelled"), *RUNNING),
+            steps=(asks(SCALE, "running", replicas(count)), rings(), *waits(1, 1)),
+            finale=(*waits(20), asks(CANCEL, "running"), rings(), *waits(1, 8)),
+            command="serve",
+            more=SERVICE,
+        )
+        for count in (3, 1)
     ),
 )  # fmt: skip
 """A cancel that comes when the job has failed and nobody has seen it yet leaves it failed."""

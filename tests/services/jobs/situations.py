@@ -46,7 +46,7 @@ def particulars(operation: Operation) -> dict[str, Any]:
     """What an operation has to be told beside the job, for one job as good as for another."""
     if operation is Operation.PREEMPT:
         return {"until": (timezone.now() + timedelta(minutes=10)).isoformat()}
-    return {"priority": "low"} if operation is Operation.PRIORITY else {}
+    return {Operation.PRIORITY: {"priority": "low"}, Operation.SCALE: {"replicas": 2}}.get(operation, {})
 
 
 def job_in(stage: Stage, situation: Situation) -> Job:

@@ -37,7 +37,7 @@ def expected(operation: Operation, situation: Situation) -> str | None:
             return NOTHING if situation.cancelling else None
         case _ if situation.cancelling:
             return "being_cancelled"
-        case Operation.PRIORITY:
+        case Operation.PRIORITY | Operation.SCALE:
             return None
         case _ if situation.requeuing:
             return NOTHING if operation is Operation.REQUEUE else "being_requeued"
@@ -83,10 +83,18 @@ def test_every_cell_for_every_role(cast: Cast, situation: Situation) -> None:
             for username in EVERYBODY:
                 if may(username, operation, situation):
                     with transaction.atomic():
-                        _check_allowed(cast, job, operation, situation, username)
+                        _check_allowed(cast, _subject(job, operation), operation, situation, username)
                         transaction.set_rollback(True)
                 else:
                     _check_forbidden(cast, job, operation, username)
+
+
+def _subject(job: Job, operation: Operation) -> Job:
+    """The job; where only a service can be asked, as one."""
+    if operation is not Operation.SCALE:
+        return job
+    Job.objects.filter(pk=job.pk).update(kind="inference")
+    return Job.objects.get(pk=job.pk)
 
 
 def _operate(cast: Cast, username: str, job: Job, operation: Operation) -> Job:
@@ -141,9 +149,11 @@ def _check_recorded(
     assert stored.sync.due_at is not None
     assert (stored.held, stored.desired) == (_held_after(job, operation), _desired_after(job, operation))
     assert stored.priority == ("low" if operation is Operation.PRIORITY else job.priority)
+    assert stored.pods == (2 if operation is Operation.SCALE else job.pods)
     assert (stored.rests_until is not None) == _rests_after(job, operation)
     demand = Demand.objects.get(job_ulid=job.public_id)
     assert (demand.held, demand.attempt_no) == (stored.held or _rests_after(job, operation), stored.attempt_no)
+    assert demand.cards == stored.cards == stored.pods * job.cards_per_pod
     assert stored.attempt_no == job.attempt_no + restarted
     assert Attempt.objects.filter(job=job).count() == stored.attempt_no
     if restarted:
@@ -177,7 +187,7 @@ def _check_asking_twice(cast: Cast, job: Job, operation: Operation, username: st
         codes = {Operation.RESTART: "still_active", Operation.RESUME: "not_held", Operation.PREEMPT: "gives_way"}
         assert error.code == codes[operation]
     else:
-        assert operation in (Operation.CANCEL, Operation.HOLD, Operation.REQUEUE, Operation.PRIORITY)
+        assert operation in (Operation.CANCEL, Operation.HOLD, Operation.REQUEUE, Operation.PRIORITY, Operation.SCALE)
         assert again.generation == job.generation
     assert row_counts() == before
 

@@ -66,6 +66,7 @@ WHO_MAY: dict[Action, set[str]] = {
     Action.JOB_PREEMPT: {LEADS, ADMINS},
     Action.JOB_REQUEUE: {OWNER, LEADS, ADMINS},
     Action.JOB_PRIORITY: {OWNER, LEADS, ADMINS},
+    Action.JOB_SCALE: {OWNER, LEADS, ADMINS},
     Action.LOG_VIEW: {OWNER, TEAM_MATES, LEADS, ADMINS},
     Action.ENV_VIEW: {OWNER},
     Action.PRIORITY_HIGH: {LEADS, ADMINS},
