@@ -29,7 +29,9 @@ ANNOTATIONS = {
 POD = {
     "restartPolicy", "schedulerName", "priorityClassName", "terminationGracePeriodSeconds",
     "automountServiceAccountToken", "enableServiceLinks", "subdomain", "securityContext.seccompProfile.type",
-    "securityContext.runAsNonRoot", "nodeSelector.<group>", "imagePullSecrets[].name", "schedulingGates[].name",
+    "securityContext.runAsNonRoot", "nodeSelector.<group>", "tolerations[].key",
+    "tolerations[].operator", "tolerations[].effect",
+    "imagePullSecrets[].name", "schedulingGates[].name",
     "containers[].name", "containers[].image", "containers[].command[]", "containers[].workingDir",
     "containers[].envFrom[].secretRef.name", "containers[].envFrom[].secretRef.optional",
     "containers[].env[].name", "containers[].env[].value", "containers[].env[].valueFrom.fieldRef.fieldPath",
@@ -211,11 +213,12 @@ def test_a_job_can_only_get_nodes_of_its_group_and_whole_cards(spec: WorkloadSpe
     asked = pod["containers"][0]["resources"].get("requests", {})
     cards = {group.resource for group in GROUPS.values()}
     if spec.node_group is None:
-        assert "nodeSelector" not in pod
+        assert "nodeSelector" not in pod and "tolerations" not in pod
         assert not cards & set(asked)
         return
     group = GROUPS[spec.node_group]
     assert pod.get("nodeSelector", {}) == dict(group.selector)
+    assert pod["tolerations"] == [{"key": group.resource, "operator": "Exists", "effect": "NoSchedule"}]
     assert {name: asked[name] for name in cards & set(asked)} == {group.resource: str(spec.cards_per_pod)}
     assert pod["containers"][0]["resources"]["limits"][group.resource] == str(spec.cards_per_pod)
 

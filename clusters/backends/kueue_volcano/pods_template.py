@@ -77,6 +77,7 @@ def pod_template(spec: WorkloadSpec, shape: ClusterShape, *, ranked: bool) -> Ma
         "enableServiceLinks": False,
         "securityContext": _pod_security(spec),
         **({"nodeSelector": dict(group.selector)} if group is not None and group.selector else {}),
+        **({"tolerations": [_own_taint(group)]} if group is not None else {}),
         **({"imagePullSecrets": [{"name": name} for name in spec.pull_secrets]} if spec.pull_secrets else {}),
         **containers,
         "volumes": _volumes(spec, size, start),
@@ -85,6 +86,11 @@ def pod_template(spec: WorkloadSpec, shape: ClusterShape, *, ranked: bool) -> Ma
         "metadata": {"labels": object_labels(spec, shape), **({"annotations": annotations} if annotations else {})},
         "spec": pod,
     }
+
+
+def _own_taint(group: GroupShape) -> Manifest:
+    """Nodes with cards are often kept for pods that ask for such cards, by a taint of the cards' own name."""
+    return {"key": group.resource, "operator": "Exists", "effect": "NoSchedule"}
 
 
 def object_labels(spec: WorkloadSpec, shape: ClusterShape) -> dict[str, str]:
