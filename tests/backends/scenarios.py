@@ -74,8 +74,9 @@ SCENARIOS: tuple[Scenario, ...] = (
                 running=names("a1 a2 b1 b2 small"),
                 unplaceable=names("whole"),
             ),
+            Exit("small"),
             Exit("b1"),
-            Checkpoint("a node came free", admitted=names("a1 a2 b2 whole small"), succeeded=names("b1")),
+            Checkpoint("a node came free", admitted=names("a1 a2 b2 whole"), succeeded=names("small b1")),
         ),
     ),
     Scenario(

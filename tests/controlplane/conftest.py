@@ -20,6 +20,8 @@ KUEUE_VARIABLE = "SLUICE_TEST_KUEUE"
 REQUIRE_VARIABLE = "SLUICE_REQUIRE_CONTROL_PLANE"
 TEST_SECONDS = 300
 HERE = Path(__file__).parent
+LAST = HERE / "test_rights.py"
+"""Judges what all the others did."""
 
 
 def kueue_version() -> KueueVersion:
@@ -35,6 +37,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.kubernetes)
             item.add_marker(pytest.mark.timeout(TEST_SECONDS))
+    items.sort(key=lambda item: item.path == LAST)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -81,6 +84,15 @@ def plane(shared_plane: Plane) -> Plane:
 def console(shared_plane: Plane, transactional_db: None) -> Console:
     """The console on a fresh plane: two teams with half each of four nodes of eight cards."""
     return open_console(shared_plane)
+
+
+@pytest.fixture(scope="session")
+def whole_folder(request: pytest.FixtureRequest) -> bool:
+    """Whether every test of this folder runs in this session."""
+    option = request.config.option
+    return not (option.keyword or option.markexpr) and {HERE, HERE.parent, request.config.rootpath} >= {
+        Path(argument).resolve() for argument in request.config.args
+    }
 
 
 class Speaker:

@@ -25,7 +25,9 @@ from tests.controlplane.processes import PlaneError, Processes
 KueueVersion = Literal["0.19", "0.17"]
 Account = Literal["admin", "runtime", "quota", "node"]
 
-RIGHTS = Path(__file__).parents[2] / "deploy" / "rbac.yaml"
+DEPLOY = Path(__file__).parents[2] / "deploy"
+RIGHTS = DEPLOY / "rbac.yaml"
+POLICY = DEPLOY / "admission-policy.yaml"
 OUR_NAMESPACE = "sluice-system"
 TOKEN_SECONDS = 30 * 24 * 3600
 START_SECONDS = 120.0
@@ -36,6 +38,8 @@ COLLECTIONS = {
     "CustomResourceDefinition": CRDS,
     "MutatingWebhookConfiguration": "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
     "ValidatingWebhookConfiguration": "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+    "ValidatingAdmissionPolicy": "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
+    "ValidatingAdmissionPolicyBinding": "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
     "Namespace": "/api/v1/namespaces",
     "ServiceAccount": "/api/v1/namespaces/{namespace}/serviceaccounts",
     "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
@@ -126,9 +130,8 @@ class Plane:
         self.processes.start("vc-controller-manager", schedulers.vc_controller_manager(self.site))
         self.processes.start("vc-scheduler", schedulers.vc_scheduler(self.site))
         self.processes.start("kueue", self._kueue_command())
-        if RIGHTS.exists():
-            for manifest in schedulers.load(RIGHTS):
-                self.apply(manifest)
+        for manifest in (*schedulers.load(RIGHTS), *schedulers.load(POLICY)):
+            self.apply(manifest)
         for name in ("kwok", "vc-controller-manager", "vc-scheduler", "kueue"):
             self.processes.wait_ready(name, START_SECONDS)
         for webhooks in schedulers.kueue_webhooks(self.site, self.kueue_version):
@@ -139,9 +142,12 @@ class Plane:
         return schedulers.kueue(self.site, self.kueue_version, self._kueue_settings)
 
     def _is_served(self, definition: Mapping[str, Any]) -> bool:
+        """Its objects can be listed, and whoever asks what there is hears of it (a moment later)."""
         spec = definition["spec"]
         version = next(version["name"] for version in spec["versions"] if version["storage"])
-        return self.client.answers(f"/apis/{spec['group']}/{version}/{spec['names']['plural']}?limit=1")
+        found = self.client.find(f"/apis/{spec['group']}/{version}") or {"resources": []}
+        is_known = any(resource["name"] == spec["names"]["plural"] for resource in found["resources"])
+        return is_known and self.client.answers(f"/apis/{spec['group']}/{version}/{spec['names']['plural']}?limit=1")
 
     def _wait_for_schedulers(self) -> None:
         """Volcano has made its queue, and Kueue's webhooks let objects through."""
@@ -199,14 +205,15 @@ class Plane:
         return self.client.apply(collection, manifest)
 
     def identity(self, account: Account) -> Identity:
-        """:raises PlaneError: when the manifests of the accounts do not make this one"""
+        """The administrator's certificate, or a token of one of the shipped accounts."""
         if account == "admin":
             return self.site.identity("admin", ADMINS)
         path = f"/api/v1/namespaces/{OUR_NAMESPACE}/serviceaccounts/sluice-{account}"
-        if self.client.find(path) is None:
-            raise PlaneError(f"There is no service account sluice-{account}: it is not in {RIGHTS.name}")
-        review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-        review["spec"] = {"expirationSeconds": TOKEN_SECONDS}
+        review = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {"expirationSeconds": TOKEN_SECONDS},
+        }
         return Identity(token=self.request("POST", f"{path}/token", review)["status"]["token"])
 
     def client_of(self, account: Account) -> Client:

@@ -16,7 +16,7 @@ from tests.controlplane import programs
 from tests.controlplane.acting import act
 from tests.controlplane.api import LOST_CONNECTION, ApiError
 from tests.controlplane.nodes import NodeGroup
-from tests.controlplane.plane import RIGHTS, Plane
+from tests.controlplane.plane import Account, Plane
 from tests.controlplane.processes import PlaneError
 
 FOLDER = Path(__file__).parents[2] / "var" / "cluster"
@@ -66,12 +66,12 @@ def main() -> int:
 
 
 def _next_steps(plane: Plane, nodes: int) -> str:
-    if RIGHTS.exists():
-        files = [f"  {plane.kubeconfig(account)}" for account in ("runtime", "quota", "node")]
-        labels = ("jobs", "quotas and queues", "labels and maintenance of nodes; may be left out")
-        accounts = "\n".join(f"{file}  ({label})" for file, label in zip(files, labels, strict=True))
-    else:
-        accounts = f"  {plane.kubeconfig('admin')}"
+    labels: dict[Account, str] = {
+        "runtime": "jobs",
+        "quota": "quotas and queues",
+        "node": "labels and maintenance of nodes; may be left out",
+    }
+    accounts = "\n".join(f"  {plane.kubeconfig(account)}  ({label})" for account, label in labels.items())
     return NEXT.format(
         nodes=nodes,
         kueue=plane.kueue_version,

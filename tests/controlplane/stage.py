@@ -163,12 +163,16 @@ class PlaneDriver:
             queue=job.queue,
             node_group=s.GROUP,
             priority=job.priority,
+            kind=job.kind,
             framework=job.framework,
             pods=job.pods,
             cards_per_pod=job.cards_per_pod,
         )
         self._jobs[job.name] = spec
         self._backend.submit(spec)
+
+    def scale(self, job: str, replicas: int) -> None:
+        self._backend.scale(self._ref(job), replicas)
 
     def hold(self, job: str) -> None:
         self._set_held(job, True)
@@ -194,7 +198,7 @@ class PlaneDriver:
 
     def _ref(self, job: str) -> WorkloadRef:
         spec = self._jobs[job]
-        return WorkloadRef(spec.job_ulid, spec.attempt, spec.space, spec.object_name)
+        return WorkloadRef(spec.job_ulid, spec.attempt, spec.space, spec.object_name, kind=spec.kind)
 
     def exit_pod(self, job: str, rank: int, code: int) -> None:
         self._on_running_pod(job, rank, lambda space, pod: self._plane.exit_pod(space, pod, code))
