@@ -18,6 +18,7 @@ from clusters.contract import BackendError, Observation, Retryable, SchedulerBac
 from clusters.models import Cluster
 from clusters.observed import store_inventory, store_observation
 from clusters.registry import UnknownKind, backend_class, backend_for
+from common.collection import collection_paused
 from common.faults import reach
 from common.hints import send
 from common.locks import LockSpace, try_session_lock
@@ -86,7 +87,7 @@ def sync_safely(cluster: Cluster) -> bool:
 
 def cluster_sync(cluster: Cluster) -> bool:
     """Look at one cluster and store what changed; False if another process is at it or the cluster does not answer."""
-    with try_session_lock(LockSpace.CLUSTER_SYNC, cluster.pk) as taken:
+    with try_session_lock(LockSpace.CLUSTER_SYNC, cluster.pk) as taken, collection_paused():
         if not taken:
             return False
         backend = backend_for(cluster)
