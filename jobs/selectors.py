@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.actors import Actor
 from accounts.policy import Action, can, visible
+from clusters.domain.reasons import KEEPS_TRYING
 from common.errors import NotFound
 from common.ids import is_ulid
 from common.pages import Page, keyset_page
@@ -25,6 +26,8 @@ from jobs.reasons import event_text, reason_text
 from jobs.services.operations import actions_of, refusal_of
 
 _LIVE = [state.value for state in LIVE_STATES]
+_KEEPS_TRYING = Q(state=JobState.RETRYING.value, reason_code__in=sorted(KEEPS_TRYING))  # on the cards it has
+_WAITS = Q(state__in=WAITING_STATES) & ~_KEEPS_TRYING
 
 
 # --------------------------------------------------------------------------- one job and lists
@@ -138,7 +141,7 @@ def person_load(*, viewer: Actor, filters: JobFilters) -> PersonLoad:
     found = rows.order_by().aggregate(
         running=Sum("cards", filter=cards & Q(state=JobState.RUNNING.value)),
         creating=Sum("cards", filter=cards & Q(state=JobState.CREATING.value)),
-        waiting=Count("pk", filter=Q(state__in=WAITING_STATES, held=False, rests_until=None)),
+        waiting=Count("pk", filter=_WAITS & Q(held=False, rests_until=None)),
     )
     return PersonLoad(found["running"] or 0, found["creating"] or 0, found["waiting"])
 
@@ -286,7 +289,7 @@ def beneficiaries(*, viewer: Actor, job: Job, limit: int = 100) -> list[Job]:
 
     Those of its team, for admins those of all; one query.
     """
-    rows = jobs_visible(viewer).filter(group=job.group_id, state__in=WAITING_STATES, held=False, rests_until=None)
+    rows = jobs_visible(viewer).filter(_WAITS, group=job.group_id, held=False, rests_until=None)
     if not viewer.is_admin:
         rows = rows.filter(team=job.team_id)
     rows = rows.exclude(pk=job.pk).exclude(desired=Desired.CANCEL.value)
@@ -319,8 +322,8 @@ class TeamQueueView:
 def team_queue(*, viewer: Actor, team_id: int, limit: int = 100) -> TeamQueueView:
     """The live jobs of one team the viewer may see, at most ``limit`` of each part; four queries."""
     rows = jobs_visible(viewer).filter(team_id=team_id)
-    queued = rows.filter(state__in=WAITING_STATES)
-    active = rows.filter(state__in=[JobState.CREATING.value, JobState.RUNNING.value])
+    queued = rows.filter(_WAITS)
+    active = rows.filter(Q(state__in=[JobState.CREATING.value, JobState.RUNNING.value]) | _KEEPS_TRYING)
     waiting = queued.filter(held=False, rests_until=None)
     return TeamQueueView(
         waiting=list(waiting.order_by(_PRIORITY_ORDER.desc(), "submitted_at", "id")[:limit]),
