@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path, register_converter
 
 from jobs.domain.operations import Operation
-from jobs.pages import engineer, job, operate
+from jobs.pages import bulk, engineer, job, operate
 
 
 class OperationConverter:
@@ -27,6 +27,7 @@ urlpatterns = [
     path("jobs/", engineer.job_list, name="list"),
     path("jobs/new/", engineer.submit, name="submit"),
     path("jobs/new/preview/", engineer.preview, name="preview"),
+    path("jobs/bulk/", bulk.operate, name="bulk"),
     path("jobs/<str:public_id>/", job.detail, name="detail"),
     path("jobs/<str:public_id>/logs/", job.logs, name="logs"),
     path("jobs/<str:public_id>/log-file/", job.log_file, name="log_file"),

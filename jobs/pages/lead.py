@@ -9,6 +9,7 @@ from accounts.selectors import team_led, team_people
 from accounts.web import actor_of_page, signed_in
 from common.htmx import render_page
 from jobs import selectors
+from jobs.pages.bulk import choices_for
 from jobs.pages.lists import Choice, filters_of, job_rows_of, render_job_list
 from jobs.selectors import JobFilters
 from quotas.charts import share_bars
@@ -42,6 +43,7 @@ def overview(request: HttpRequest, team: str) -> HttpResponse:
             "active": jobs[active_from:],
             "active_total": queue.active_total,
             "holders": selectors.team_holders(viewer=viewer, team_id=found.pk),
+            "bulk_choices": choices_for(viewer) if jobs else [],
             "several_clusters": len({row.cluster for row in rows}) > 1,
         },
         partial="live",

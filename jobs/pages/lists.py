@@ -12,11 +12,13 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 
 from accounts.actors import Actor
+from accounts.policy import Action, can
 from clusters.selectors import group_choices
 from common.htmx import render_page
 from jobs import labels, selectors
 from jobs.domain.words import LIVE_STATES, JobState
 from jobs.models import Job
+from jobs.pages.bulk import choices_for
 from jobs.selectors import JobFilters, Possible, ReasonView
 
 
@@ -26,6 +28,7 @@ class JobRow:
 
     job: Job
     reason: ReasonView
+    can_be_ticked: bool
     possible: Sequence[Possible] = ()
 
 
@@ -55,6 +58,7 @@ def job_rows_of(viewer: Actor, jobs: Sequence[Job], *, with_operations: bool = F
         JobRow(
             job,
             reasons[job.pk],
+            can(viewer, Action.JOB_CANCEL, job),
             selectors.possible_operations(viewer=viewer, job=job) if with_operations else (),
         )
         for job in jobs
@@ -92,6 +96,7 @@ def render_job_list(
             "here": urlencode(kept | ({"cursor": cursor} if cursor else {})),
             "is_narrowed": any((filters.search, filters.group, filters.state)),
             "load": selectors.person_load(viewer=viewer, filters=filters),
+            "bulk_choices": choices_for(viewer) if any(row.can_be_ticked for row in rows) else [],
             **context,
         },
         partial="live",

@@ -65,7 +65,7 @@
     (dialog.querySelector("[aria-invalid=true]") ?? dialog.querySelector("[data-close]"))?.focus();
   });
 
-  /* ---- polling that never disturbs: answers are morphed in, and what a reader has opened stays open ---- */
+  /* ---- polling that never disturbs: answers are morphed in; what a reader has opened or ticked stays so ---- */
 
   const failures = new Map(); // region id -> polls that failed in a row
 
@@ -73,7 +73,7 @@
 
   if (window.Idiomorph) {
     Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, element) =>
-      !(name === "open" && element.matches("details, dialog"));
+      !(name === "open" && element.matches("details, dialog")) && !(name === "checked" && element.name === "ids");
   }
 
   document.addEventListener("htmx:beforeRequest", (event) => {

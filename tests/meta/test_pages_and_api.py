@@ -36,6 +36,7 @@ API_OF_PAGE: dict[str, tuple[str, ...]] = {
         "rules_set",
     ),
     "team:supplies": ("variables_set", "variables_drop", "registry_set", "registry_drop"),
+    "jobs:bulk": ("jobs_operate_many",),
     "jobs:operate": (
         "jobs_cancel",
         "jobs_restart",

@@ -84,6 +84,7 @@ MATRIX: dict[str, dict[str, Row]] = {
         "POST": Row(row(302, 302, 302, 302, 302, 302, 422), {**SUBMIT, "cards": "1"}),
     },
     "jobs:preview": {"GET": Row(signed_in(302, 200))},
+    "jobs:bulk": {"POST": Row(signed_in(302, 200), {"operation": "cancel", "ids": ["nobody's"]})},
     "jobs:detail": {"GET": Row(TEAM_SEES, hidden=True)},
     "jobs:logs": {"GET": Row(TEAM_SEES, hidden=True)},
     "jobs:log_file": {"GET": Row(TEAM_SEES, hidden=True)},
@@ -135,6 +136,7 @@ MATRIX: dict[str, dict[str, Row]] = {
     "api:job-preempt": {"POST": Row(LEAD_ACTS_API, {"until": SOON}, job="running", hidden=True)},
     "api:job-requeue": {"POST": Row(OWNER_ACTS_API, hidden=True)},
     "api:job-priority": {"POST": Row(OWNER_ACTS_API, {"priority": "low"}, hidden=True)},
+    "api:job-scale": {"POST": Row(row(401, 409, 403, 404, 409, 404, 409), {"replicas": 2}, hidden=True)},  # no service
     "api:job-timeline": {"GET": Row(TEAM_SEES_API, hidden=True)},
     "api:job-logs": {"GET": Row(TEAM_SEES_API, hidden=True)},
     "api:job-log": {"GET": Row(TEAM_SEES_API, hidden=True)},

@@ -79,6 +79,7 @@ class Scene:
                 "jobs:list",
                 "jobs:submit",
                 "jobs:preview",
+                "jobs:bulk",
                 "api:jobs",
                 "api:jobs-bulk",
                 "api:jobs-bulk-operate",
