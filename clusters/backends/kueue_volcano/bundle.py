@@ -179,10 +179,7 @@ def in_order(facts: WorkloadFacts, around: Surroundings) -> WorkloadFacts:
     return replace(facts, **changes) if changes else facts
 
 
-def _until_now(pod: PodFacts, around: Surroundings) -> PodFacts:
-    now = around.read_at
-    if now is None:
-        return pod
+def _until_now(pod: PodFacts, now: datetime) -> PodFacts:
     times = {name: getattr(pod, name) for name in ("started_at", "ended_at", "image_problem_since")}
     ahead: dict[str, Any] = {name: now for name, at in times.items() if at is not None and at > now}
     return replace(pod, **ahead) if ahead else pod
