@@ -19,6 +19,7 @@ from accounts.actors import Actor
 from accounts.policy import Action, can
 from accounts.web import actor_of_page, signed_in
 from common.errors import InvalidInput, NotFound
+from common.phrases import close_up
 from jobs import labels, selectors
 from jobs.domain.operations import Operation
 from jobs.forms import PreemptForm, PriorityForm
@@ -70,8 +71,7 @@ class Row:
 
     job: Job | None
     public_id: str
-    effects: list[tuple[str, str]]
-    why_not: str
+    what: str
     changes: bool
 
 
@@ -150,9 +150,10 @@ def _question(
 
 
 def _row(outlook: Outlook) -> Row:
-    effects = effects_of(outlook.found) if outlook.found is not None else []
-    why_not = str(outlook.error.message) if outlook.error is not None else ""
-    return Row(outlook.job, outlook.public_id, effects, why_not, outlook.changes)
+    if outlook.error is not None:
+        return Row(outlook.job, outlook.public_id, str(outlook.error.message), changes=False)
+    sentences = [sentence for _icon, sentence in effects_of(outlook.found)] if outlook.found is not None else []
+    return Row(outlook.job, outlook.public_id, close_up(" ".join(sentences)), outlook.changes)
 
 
 def _tell(request: HttpRequest, results: list[Result]) -> None:

@@ -112,18 +112,26 @@ _FLAG_WORDS: dict[str, Callable[[], str]] = {
 
 
 def _situations(same: Iterable[Situation]) -> str:
-    """Situations with the same outcome: states that differ in nothing else stand together."""
-    states: dict[tuple[str, ...], list[object]] = {}
+    """Situations with the same outcome: first by what is under way, then those with the same states together."""
+    states: dict[str, list[object]] = {}
     for situation in same:
-        flags = tuple(name for name in _FLAG_WORDS if getattr(situation, name))
+        flags = listed(words() for name, words in _FLAG_WORDS.items() if getattr(situation, name))
         states.setdefault(flags, []).append(STATES[situation.state])
+    flags_of: dict[str, list[str]] = {}
+    for flags, names in states.items():
+        flags_of.setdefault(listed(names), []).append(flags)
     between = pgettext("between conditions", "; ")
-    return between.join(
-        _("%(states)s (%(flags)s)") % {"states": listed(names), "flags": listed(_FLAG_WORDS[flag]() for flag in flags)}
-        if flags
-        else listed(names)
-        for flags, names in states.items()
-    )
+    return between.join(_with_flags(names, flags) for names, flags in flags_of.items())
+
+
+def _with_flags(states: str, flags: list[str]) -> str:
+    """States with what may be under way besides; an empty flag is nothing."""
+    words = pgettext("between conditions", "; ").join(flag for flag in flags if flag)
+    if not words:
+        return states
+    if "" in flags:
+        return _("%(states)s (also %(flags)s)") % {"states": states, "flags": words}
+    return _("%(states)s (%(flags)s)") % {"states": states, "flags": words}
 
 
 def _outcome(found: Cell) -> str:
@@ -148,8 +156,10 @@ def _operations() -> str:
         _("What each operation does in each state. Who may do it: see permissions."),
         _(
             "A preempted job gives way: it is out of the queue until the job named as its beneficiary has its cards or"
-            " waits for them no more, for at most 15 minutes. Then it is in the queue again, in its old place."
+            " waits for them no more, for at most 15 minutes. Then it is in the queue again, in its old place. Whoever"
+            " may preempt it may also resume it before."
         ),
+        _("Of several jobs that are operated on at once, each is decided by these tables on its own."),
         *sections,
     )
 
