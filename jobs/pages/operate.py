@@ -19,10 +19,10 @@ from accounts.web import actor_of_page, signed_in
 from common.errors import DomainError, InvalidInput
 from common.htmx import render_page, wants_partial
 from jobs import labels, selectors
-from jobs.domain.operations import Cell, Effect, Operation, Place, cell
+from jobs.domain.operations import Cell, Effect, Operation, Place
 from jobs.forms import PreemptForm, PriorityForm, ScaleForm
 from jobs.models import Job
-from jobs.services.operations import actions_of, job_operate, situation_of
+from jobs.services.operations import actions_of, cell_of, job_operate
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ def operate(request: HttpRequest, public_id: str, operation: Operation) -> HttpR
     question = _Question(request, job, operation, _form_of(request, actor, job, operation))
     if request.method != "POST":
         return question.page()
-    effect = cell(operation, situation_of(job)).effect
+    effect = cell_of(operation, job).effect
     if effect is not None and request.POST.get("effect", effect.value) != effect.value:
         moved_on = _("The job has moved on since you were asked. This is what happens now.")
         return question.page(note=moved_on, status=409)
@@ -171,7 +171,7 @@ class _Question:
 
     def page(self, *, note: str = "", status: int = 200) -> HttpResponse:
         job, operation = self.job, self.operation
-        found = cell(operation, situation_of(job))
+        found = cell_of(operation, job)
         wording = wording_of(operation, job)
         refusal = labels.REFUSALS[found.refusal] if found.refusal else ""
         confirm = {

@@ -70,11 +70,16 @@ def situation_of(job: Job) -> Situation:
     )
 
 
+def cell_of(operation: Operation, job: Job) -> Cell:
+    """What the table says about the job as it stands."""
+    if operation is Operation.SCALE and not job.is_service:
+        return Cell(None, refusal=Refusal.NO_SERVICE)
+    return cell(operation, situation_of(job))
+
+
 def refusal_of(operation: Operation, job: Job) -> DomainError | None:
     """The error an operation would raise for the job as it stands, or None."""
-    refusal = cell(operation, situation_of(job)).refusal
-    if operation is Operation.SCALE and not job.is_service:
-        refusal = Refusal.NO_SERVICE
+    refusal = cell_of(operation, job).refusal
     return DomainError(refusal.value, REFUSALS[refusal], status=409) if refusal is not None else None
 
 
@@ -118,4 +123,4 @@ def cell_for(actor: Actor, operation: Operation, job: Job) -> Cell:
         require(actor, action, job)
     if (refusal := refusal_of(operation, job)) is not None:
         raise refusal
-    return cell(operation, situation_of(job))
+    return cell_of(operation, job)

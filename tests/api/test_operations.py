@@ -43,6 +43,17 @@ def test_asking_twice_is_fine_where_it_changes_nothing(cast: Cast) -> None:
         assert [answer.status_code for answer in answers] == [200, 200]
 
 
+def test_a_service_is_scaled_by_its_number_of_replicas(cast: Cast) -> None:
+    api = Api("eng-vision-1")
+    job = api.submit({**BODY, "kind": "inference", "cards": 4, "replicas": 2})
+    assert (job["pods"], job["cards_per_pod"], job["cards"]) == (2, 4, 8)
+    scaled = api.call("POST", f"jobs/{job['id']}/scale", {"replicas": 3})
+    assert scaled.status_code == 200 and (scaled.json()["pods"], scaled.json()["cards"]) == (3, 12)
+    assert refused(api, 400, "POST", f"jobs/{job['id']}/scale", {"replicas": 65}) == [("replicas", "out_of_range")]
+    training = api.submit(BODY)
+    assert api.call("POST", f"jobs/{training['id']}/scale", {"replicas": 2}).status_code == 409
+
+
 @pytest.mark.parametrize(
     ("before", "operation", "code"),
     [

@@ -1,104 +1,100 @@
-"""Stories of inference services beside training. They are asked of the backend, as no form offers them yet."""
+"""Stories of inference services beside training, through API and worker on the real schedulers."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from clusters.backends.kueue_volcano.backend import KueueVolcanoBackend
-from clusters.contract import WorkloadFacts, WorkloadRef, WorkloadSpec
-from clusters.facts_codec import facts_from_json
-from clusters.models import Cluster, ObservedWorkload
+from clusters.backends.kueue_volcano import names
 from jobs.models import Job
-from tests.backends.contract_stage import ref_of, spec_of
 from tests.controlplane.console import Console
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.every_kueue]
 
+OWNER = "eng-language-1"
 
-class Service:
-    """An inference service of the language team, eight cards a replica."""
 
-    def __init__(self, console: Console, replicas: int = 1) -> None:
-        self._console = console
-        self.spec: WorkloadSpec = spec_of(
-            kind="inference",
-            priority=250,
-            pods=replicas,
-            space="slu-language-000000",
-            queue="language",
-            node_group=console.group.slug,
-        )
-        self._backend.submit(self.spec)
+def serve(console: Console, replicas: int = 1, **more: Any) -> Job:
+    """A service of the language team, eight cards a replica."""
+    return console.submit(OWNER, **{"kind": "inference", "replicas": replicas, **more})
 
-    @property
-    def _backend(self) -> KueueVolcanoBackend:
-        return KueueVolcanoBackend(Cluster.objects.get(pk=self._console.cluster.pk))
 
-    @property
-    def _ref(self) -> WorkloadRef:
-        ref = ref_of(self.spec)
-        return WorkloadRef(ref.job_ulid, ref.attempt, ref.space, ref.object_name, kind="inference")
+def until_serving(console: Console, job: Job, replicas: int) -> Job:
+    """All of so many replicas run, and no other is left."""
 
-    def scale(self, replicas: int) -> None:
-        self._backend.scale(self._ref, replicas)
+    def check() -> Job | None:
+        found = Job.objects.get(pk=job.pk)
+        facts = found.reason_facts
+        whole = found.state == "running" and not found.is_degraded
+        return found if whole and (facts.get("ready"), facts.get("pods")) == (replicas, replicas) else None
 
-    def hold(self, held: bool) -> None:
-        self._backend.set_held(self._ref, held)
-
-    def stop(self) -> None:
-        self._backend.stop(self._ref, self.spec.stop_grace)
-
-    @property
-    def facts(self) -> WorkloadFacts | None:
-        """As last looked at; None when it is gone."""
-        row = ObservedWorkload.objects.filter(job_ulid=self.spec.job_ulid, gone=False).first()
-        return facts_from_json(row.facts) if row is not None else None
-
-    def until_ready(self, replicas: int) -> WorkloadFacts:
-        def check() -> WorkloadFacts | None:
-            facts = self.facts
-            is_so = facts is not None and facts.ready_at is not None and len(facts.pods) == replicas
-            return facts if is_so else None
-
-        return self._console.until_true(check, lambda: f"{replicas} ready replicas, but it is {self.facts}")
+    found: Job = console.until_true(check, lambda: f"{replicas} replicas, but it is {console.shown(job)}")
+    return found
 
 
 def test_a_service_takes_its_cards_back_from_a_borrowing_gang(console: Console) -> None:
     gang = console.submit(cards=32)
     console.until(gang, "running")
-    service = Service(console)
-    facts = service.until_ready(1)
-    assert (facts.cards, facts.evictions, facts.wait) == (8, 0, None)
+    service = serve(console)
+    until_serving(console, service, 1)
     victim = console.until(gang, "queued", "preempted_quota_reclaimed")
+    assert victim.reason_facts["by"] == service.public_id
     assert console.runs(victim)[0].end_cause == "quota_reclaimed"
     console.wait_for_quota(vision=0, language=8)
-    service.stop()
-    console.until_true(lambda: service.facts is None, "the service is gone")
+    console.operate(service, "cancel", OWNER)
+    stopped = console.until(service, "cancelled", "cancelled_by_person")
+    assert console.objects(stopped, names.DEPLOYMENTS) == []
     console.until(gang, "running")
     assert Job.objects.get(pk=gang.pk).attempt_no == 1 and len(console.runs(gang)) == 2
 
 
 def test_a_service_grows_shrinks_pauses_and_stops(console: Console) -> None:
     console.until(console.submit(cards=16), "running")
-    service = Service(console)
-    service.until_ready(1)
-    service.scale(2)
-    service.until_ready(2)
+    service = serve(console)
+    until_serving(console, service, 1)
+    console.operate(service, "scale", OWNER, replicas=2)
+    until_serving(console, service, 2)
     console.wait_for_quota(language=16)
-    service.scale(3)
-    facts = console.until_true(
-        lambda: found if (found := service.facts) is not None and found.wait is not None else None, "a replica waits"
-    )
-    assert (facts.wanted_pods, facts.ready_at) == (3, None)
-    assert facts.wait.asked == 8
-    service.scale(1)
-    service.until_ready(1)
+    console.operate(service, "scale", OWNER, replicas=3)
+    partly = console.until(service, "running", "partly_ready")
+    assert partly.is_degraded
+    console.until_true(lambda: console.facts(service).get("waiting") == 1, lambda: console.shown(service))
+    assert (console.facts(service)["ready"], console.facts(service)["pods"]) == (2, 3)
+    console.operate(service, "scale", OWNER, replicas=1)
+    until_serving(console, service, 1)
     console.wait_for_quota(language=8)
-    service.hold(True)
-    console.until_true(lambda: (found := service.facts) is not None and not found.active and not found.pods, "it rests")
+    console.operate(service, "hold", OWNER)
+    console.until_true(
+        lambda: (found := Job.objects.get(pk=service.pk)).state == "queued" and not found.is_stopping,
+        lambda: console.shown(service),
+    )
     console.wait_for_quota(language=0)
-    service.hold(False)
-    service.until_ready(1)
-    service.stop()
-    console.until_true(lambda: service.facts is None, "the service is gone")
+    console.operate(service, "resume", OWNER)
+    until_serving(console, service, 1)
+    console.operate(service, "cancel", OWNER)
+    console.until(service, "cancelled")
     console.wait_for_quota(language=0)
+    assert len(console.attempts(service)) == 1
+
+
+def test_a_replica_that_is_lost_is_replaced_and_the_others_serve_on(console: Console) -> None:
+    service = serve(console, 2)
+    until_serving(console, service, 2)
+    victim = console.pods(service)[0]["metadata"]
+    console.plane.evict_pod(victim["namespace"], victim["name"])
+    console.until_true(
+        lambda: victim["name"] not in {pod["metadata"]["name"] for pod in console.pods(service)}, "another takes over"
+    )
+    until_serving(console, service, 2)
+    assert len(console.attempts(service)) == 1
+    assert {attempt.end for attempt in console.attempts(service)} == {""}
+
+
+def test_a_service_without_an_image_gives_its_cards_back_after_ten_minutes(console: Console) -> None:
+    service = serve(console, image="sandbox.invalid/missing:1")
+    console.until(service, "creating", "image_not_found")
+    with console.later(minutes=11):
+        console.until(service, "failed", "image_not_found")
+    assert console.objects(service, names.DEPLOYMENTS) == []
+    console.until_free()

@@ -133,3 +133,27 @@ def test_the_questions_fill_a_dialog_too(stage: Stage, visitor: Visitors) -> Non
         part = lead.fragment(page(job, f"{operation}/"))
         assert "<html" not in html(part) and "<h2" in html(part), operation
         assert words(part).strip() in words(lead.get(page(job, f"{operation}/")))
+
+
+def test_a_service_is_scaled_and_stopped_on_its_page(stage: Stage, visitor: Visitors) -> None:
+    job = stage.submit(kind="inference", replicas=2, cards=4, command="serve", name="chat")
+    until(stage, job, lambda now: now.state == "running")
+    owner = visitor("eng-vision-1")
+    text = html(owner.get(page(job)))
+    assert 'id="act-scale"' in text and "Cancel job" not in text
+    question = html(owner.get(page(job, "scale/")))
+    assert "Scale chat?" in question and 'name="replicas" value="2"' in question
+    assert "The others go on." in question
+    wrong = owner.post(page(job, "scale/"), replicas="0", effect="new_size")
+    assert wrong.status_code == 422 and "between 1 and 64" in field_error(wrong, "replicas")
+    assert owner.post(page(job, "scale/"), replicas="3", effect="new_size").status_code == 302
+    until(stage, job, lambda now: now.reason_facts.get("ready") == 3)
+    assert "Asked to change the replicas from 2 to 3." in words(owner.get(page(job)))
+    assert "Stop chat?" in html(owner.get(page(job, "cancel/")))
+
+
+def test_a_job_that_is_no_service_is_not_offered_to_scale(stage: Stage, visitor: Visitors) -> None:
+    job = stage.submit(card_model="h100")
+    owner = visitor("eng-vision-1")
+    assert 'id="act-scale"' not in html(owner.get(page(job)))
+    assert "Only an inference service has replicas." in words(owner.get(page(job, "scale/")))

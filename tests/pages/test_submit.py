@@ -81,7 +81,7 @@ def test_everything_optional_arrives(visitor: Visitors) -> None:
         ("image", "https://registry.example/x", "Leave out https://"),
         ("image", "registry.example/Team/BERT", "no capital letters"),
         ("priority", "urgent", "given by your team lead"),
-        ("kind", "inference", "not offered yet"),
+        ("kind", "serving", "Choose training, development or inference"),
         ("framework", "caffe", "Choose PyTorch"),
         ("card_model", "b200", "no card model of this name"),
         ("run_amount", "ten", "between 1 minute and 30 days"),
@@ -106,6 +106,31 @@ def test_a_problem_comes_back_at_its_field_and_nothing_is_stored(
     page = html(answer)
     assert 'value="kept"' in page or field == "name", "what was typed elsewhere is kept"
     assert 'id="id_token"' in page
+
+
+def test_a_service_is_submitted_with_its_replicas_which_no_other_kind_has(visitor: Visitors) -> None:
+    engineer = visitor("eng-vision-1")
+    page = html(engineer.get("/jobs/new/"))
+    assert (
+        'name="replicas" value="1"' in page
+        and "disabled" not in re.findall(r'<input[^>]*value="inference"[^>]*>', page)[0]
+    )
+    facts = FACTS | {"kind": "inference", "cards": "4", "replicas": "3"}
+    engineer.post("/jobs/new/", **facts)
+    job = Job.objects.get()
+    assert (job.kind, job.pods, job.cards_per_pod, job.cards) == ("inference", 3, 4, 12)
+    refused = engineer.post("/jobs/new/", **facts | {"replicas": "65"})
+    assert "between 1 and 64 replicas" in field_error(refused, "replicas")
+    engineer.post("/jobs/new/", **FACTS | {"replicas": "3"})  # what the form shows for another kind means nothing
+    assert Job.objects.exclude(pk=job.pk).get().pods == 1
+
+
+def test_the_answer_while_typing_counts_the_replicas(visitor: Visitors) -> None:
+    engineer = visitor("eng-vision-1")
+    ask = FACTS | {"kind": "inference", "cards": "8", "card_model": "h100"}
+    said = words(engineer.get("/jobs/new/preview/", **ask | {"replicas": "2"}))
+    assert "2 replicas, 16 cards together" in said and "starts now" in said
+    assert "40 can never start" in words(engineer.get("/jobs/new/preview/", **ask | {"replicas": "5"}))
 
 
 def test_a_problem_under_the_fold_opens_it(visitor: Visitors) -> None:
