@@ -27,6 +27,7 @@ from clusters.contract import (
 )
 from clusters.facts_codec import facts_from_json, facts_to_json
 from clusters.observed import held_cards
+from tests.backends.contract_priority import PriorityContract
 from tests.backends.contract_quotas import QuotasContract
 from tests.backends.contract_services import ServicesContract
 from tests.backends.contract_stage import (
@@ -40,7 +41,7 @@ from tests.backends.contract_stage import (
 )
 
 
-class BackendContract(QuotasContract, ServicesContract):
+class BackendContract(QuotasContract, ServicesContract, PriorityContract):
     """Inherit, and override the fixture ``stage``."""
 
     # ----------------------------------------------------------------------- announcing oneself
