@@ -245,33 +245,12 @@ def _group_and_shape(
         return None, None
     if kind is Kind.INFERENCE and replicas is None:
         return None, None
-    wanted = Asked(cards, replicas)
     if cards == 0:
         return None, Shape(pods=replicas or 1, cards_per_pod=0)
-    by_slug = {p.group.slug: p for p in place.groups}
-    candidates = usable_candidates(candidates_of(place), kind)
-    asked = checks.text("card_model").strip()
-    try:
-        if asked:
-            chosen = next((c for c in candidates if c.slug == asked), None)
-            if chosen is None:
-                _refuse_model(checks, asked in by_slug and by_slug[asked].group.sharing != "exclusive")
-                return None, None
-            try:
-                shape = wanted.on(chosen)
-            except NoShape as error:
-                raise error.up_to(chosen.capacity) from error
-        else:
-            last = lookups.last_vendor(framework.value, place.cluster)
-            chosen, shape = choose_group(
-                candidates, cards=cards, replicas=replicas, framework=framework, last_vendor=last
-            )
-    except NoShape as error:
-        _refuse_shape(checks, error, of_replica=replicas is not None)
+    found = _choice(checks, lookups, place, Asked(cards, replicas), framework, kind)
+    if found is None:
         return None, None
-    except LookupError:
-        checks.add("card_model", "no_group", _("Your team's queue has no cards yet. Ask a platform admin for a share."))
-        return None, None
+    chosen, shape = found
     if shape.pods > 1 and replicas is None and {Part.GANG, Part.TOPOLOGY} <= set(place.cluster.lacks):
         checks.add(
             "cards",
@@ -283,7 +262,36 @@ def _group_and_shape(
     if shape.cards > chosen.capacity:
         checks.add("cards", "never_fits", NEVER_FITS % {"maximum": chosen.capacity, "cards": shape.cards})
         return None, None
-    return by_slug[chosen.slug], shape
+    return next(group for group in place.groups if group.group.slug == chosen.slug), shape
+
+
+def _choice(
+    checks: Checks, lookups: Lookups, place: QueuePlace, wanted: Asked, framework: Framework, kind: Kind
+) -> tuple[Candidate, Shape] | None:
+    """The group that was named or is the best, and the shape there."""
+    by_slug = {p.group.slug: p for p in place.groups}
+    candidates = usable_candidates(candidates_of(place), kind)
+    asked = checks.text("card_model").strip()
+    try:
+        if asked:
+            chosen = next((c for c in candidates if c.slug == asked), None)
+            if chosen is None:
+                _refuse_model(checks, asked in by_slug and by_slug[asked].group.sharing != "exclusive")
+                return None
+            try:
+                return chosen, wanted.on(chosen)
+            except NoShape as error:
+                raise error.up_to(chosen.capacity) from error
+        last = lookups.last_vendor(framework.value, place.cluster)
+        return choose_group(
+            candidates, cards=wanted.cards, replicas=wanted.replicas, framework=framework, last_vendor=last
+        )
+    except NoShape as error:
+        _refuse_shape(checks, error, of_replica=wanted.replicas is not None)
+        return None
+    except LookupError:
+        checks.add("card_model", "no_group", _("Your team's queue has no cards yet. Ask a platform admin for a share."))
+        return None
 
 
 def _refuse_model(checks: Checks, is_shared: bool) -> None:

@@ -10,7 +10,7 @@ _USAGE = """
 SELECT l.queue_id, d.local_queue_id, d.group_id,
        COALESCE(SUM(w.cards_running), 0),
        COALESCE(SUM(w.cards_held - w.cards_running), 0),
-       COALESCE(SUM(d.cards) FILTER (WHERE COALESCE(w.cards_held, 0) = 0 AND NOT d.held), 0),
+       COALESCE(SUM(GREATEST(d.cards - COALESCE(w.cards_held, 0), 0)) FILTER (WHERE NOT d.held), 0),
        COUNT(*) FILTER (WHERE COALESCE(w.cards_held, 0) = 0 AND NOT d.held)
   FROM quotas_demand d
   JOIN quotas_localqueue l ON l.id = d.local_queue_id
@@ -23,7 +23,9 @@ SELECT l.queue_id, d.local_queue_id, d.group_id,
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Cards of one local queue in one node group. ``pending`` waits and is not held by a person."""
+    """Cards of one local queue in one node group. ``pending`` waits and is not held by a person; ``pending_jobs`` hold
+    nothing at all, while a service may hold a part of what it asks for.
+    """
 
     queue_id: int
     local_queue_id: int

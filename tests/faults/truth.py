@@ -103,12 +103,12 @@ def true_figures() -> dict[tuple[str, str], Figures]:
     """Per (queue, group), from the sandbox's own rows and the jobs' states."""
     used: Counter[tuple[str, str]] = Counter()
     held: Counter[tuple[str, str]] = Counter()
-    holders: set[tuple[str, int]] = set()
+    holders: Counter[tuple[str, int]] = Counter()  # cards of each attempt; a service may hold a part of its own
     for raw in objects():
         if raw.holds_quota and raw.cards and raw.group is not None:
             used[raw.queue, raw.group] += raw.running_cards()
             held[raw.queue, raw.group] += raw.cards
-            holders.add((raw.ulid, raw.attempt))
+            holders[raw.ulid, raw.attempt] += raw.cards
     pending: Counter[tuple[str, str]] = Counter()
     pending_jobs: Counter[tuple[str, str]] = Counter()
     live = rows(
@@ -118,8 +118,8 @@ def true_figures() -> dict[tuple[str, str], Figures]:
             WHERE NOT j.held AND j.rests_until IS NULL AND j.state NOT IN ('succeeded', 'failed', 'cancelled')"""
     )
     for ulid, attempt, queue, group, cards in live:
-        if (ulid, attempt) not in holders:
-            pending[queue, group] += cards
+        pending[queue, group] += max(0, cards - holders[ulid, attempt])
+        if not holders[ulid, attempt]:
             pending_jobs[queue, group] += 1
     return {
         (queue, group): Figures(

@@ -125,9 +125,8 @@ def service_facts(world: World, members: Sequence[Workload]) -> WorkloadFacts:
     """What the replicas of one service come to together, in the words of every backend."""
     wanted = [replica for replica in members if not replica.deleting]
     like = wanted[0] if wanted else members[0]
-    staying = [replica for replica in wanted if replica.stage is not Stage.EVICTING]
-    if not wanted:  # it is being deleted, and holds what its replicas hold
-        staying = [replica for replica in members if replica.stage is Stage.EVICTING]
+    leaving = [replica for replica in members if replica.stage is Stage.EVICTING]
+    staying = wanted or leaving  # one that is being deleted holds what its replicas hold
     shown = {replica.name for replica in staying}
     freed = [run.freed_ms for replica in members for run in replica.runs if run.freed_ms is not None]
     facts = replicas.service_facts(
@@ -137,7 +136,8 @@ def service_facts(world: World, members: Sequence[Workload]) -> WorkloadFacts:
         [_pod_facts(replica, pod) for replica in members for pod in _leaving_pods(replica, replica.name in shown)],
         deleted_at=from_ms(max(freed, default=world.now_ms)) if not wanted and not staying else None,
     )
-    return facts if wanted else replace(facts, ending=True)
+    ends = not wanted or (bool(leaving) and not like.active)
+    return replace(facts, ending=True) if ends else facts
 
 
 def _replica(world: World, workload: Workload) -> replicas.Replica:

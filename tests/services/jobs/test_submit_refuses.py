@@ -53,7 +53,8 @@ BAD_INPUT = [
     Bad("framework", {"pytorch": 1}, "unknown_choice"),
     Bad("framework", 7, "unknown_choice"),
     Bad("kind", "serving", "unknown_choice"),
-    Bad("kind", "inference", "not_yet"),
+    Bad("kind", "serving", "unknown_choice"),
+    Bad("replicas", 2, "no_service"),
     Bad("image", LEFT_OUT, "image_blank"),
     Bad("image", "", "image_blank"),
     Bad("image", "   ", "image_blank"),
@@ -342,6 +343,8 @@ ELSEWHERE = {
     ("cards", "no_gang"),
     ("card_model", "shared_pool"),
     ("priority_reason", "required"),
+    ("replicas", "out_of_range"),
+    ("max_run_seconds", "no_limit"),
 }
 """Problems whose tests need more than a body."""
 

@@ -17,7 +17,7 @@ from quotas.selectors import QuotaRow, quota_rows
 from quotas.services import quotas_apply, shares_set
 from tests.cast import Cast
 from tests.faults.truth import quota_problems
-from tests.services.jobs.situations import fill, operate, until_state
+from tests.services.jobs.situations import fill, operate, particulars, until_state
 from tests.stage import Stage
 
 
@@ -129,14 +129,18 @@ def _something_happens(stage: Stage, random: Random, username: str) -> None:
         priority = random.choice(("low", "normal", "high" if username.startswith("lead") else "normal"))
         command = f"sleep {random.randrange(5, 120)}; exit {random.choice((0, 0, 1))}"
         cards = random.choice((1, 2, 4, 8, 8, 16))
-        stage.submit(username, card_model=group, cards=cards, priority=priority, command=command, retry_limit=1)
+        body = {"card_model": group, "cards": cards, "priority": priority, "command": command, "retry_limit": 1}
+        if cards <= 2 and random.random() < 0.5:
+            body |= {"kind": "inference", "replicas": random.choice((1, 2, 3))}
+        stage.submit(username, **body)
     elif what < 0.8:
         jobs = list(Job.objects.filter(owner__username=username).order_by("pk"))
         if jobs:
             try:
-                operate(stage, random.choice(jobs), random.choice(list(Operation)), username)
+                operation = random.choice(list(Operation))
+                operate(stage, random.choice(jobs), operation, username, **particulars(operation))
             except DomainError as refusal:
-                assert refusal.status == 409
+                assert refusal.status in (403, 409)  # to preempt is for leads
     else:
         _trouble(stage, random)
 

@@ -10,7 +10,21 @@ import pytest
 
 from clusters.contract import EvictionCause, Outcome, PodPhase, WorkloadFacts
 from jobs.domain.runs import RunView, advance_runs, close_unseen, held_seconds
-from tests.builders import ADMITTED, CREATED, MINUTE, admitted, at, deleted, evicted, failed, queued, running, succeeded
+from tests.builders import (
+    ADMITTED,
+    CREATED,
+    MINUTE,
+    admitted,
+    at,
+    deleted,
+    evicted,
+    failed,
+    pod,
+    queued,
+    running,
+    service,
+    succeeded,
+)
 
 Look = tuple[datetime, WorkloadFacts]
 
@@ -84,6 +98,23 @@ def test_a_run_opens_when_the_attempt_enters_the_queue() -> None:
     (run,) = seen([(at(10, 1), queued())])
     assert run == RunView(ordinal=1, queued_at=CREATED)
     assert run.open and held_seconds([run], at(11)) == 0
+
+
+def test_a_service_has_one_run_from_its_first_admitted_replica_until_none_is_left() -> None:
+    """Whichever replica was admitted first, and however many there are now; without any it waits in a new run."""
+    up = (replace(pod(1), started_at=at(10, 7)),)
+    looks = [
+        (at(10, 1), service(wanted=2)),
+        (at(10, 8), service(wanted=2, pods=up, admitted_at=ADMITTED)),
+        (at(10, 20), service(wanted=2, pods=up, admitted_at=at(10, 15))),  # the first one was preempted and came back
+        (at(10, 30), service(wanted=2)),
+        (at(10, 31), service(wanted=2)),
+        (at(10, 45), service(PodPhase.PULLING, PodPhase.PULLING, admitted_at=at(10, 40))),
+    ]
+    first, second = seen(looks)
+    assert (first.admitted_at, first.started_at, first.ended_at) == (ADMITTED, at(10, 7), at(10, 30))
+    assert first.times_are_bounds and first.end_cause == "evicted"
+    assert (second.ordinal, second.queued_at, second.admitted_at, second.open) == (2, at(10, 30), at(10, 40), True)
 
 
 def test_an_object_that_says_nothing_opens_a_run_at_its_creation() -> None:
