@@ -1,7 +1,8 @@
-"""A cluster followed live: one thread per kind lists and watches, one consumer keeps the snapshot and tells changes.
+"""A cluster followed live: one thread per kind watches, one lists everything anew, one consumer keeps the snapshot.
 
-All kinds are listed anew about once a minute at the same moment, which gives a complete observation whatever the
-watches missed. What is told between is partial.
+Each kind is listed once and watched from there. About once a minute all kinds are listed again, one after the other
+while the watches go on, which gives a complete observation whatever the watches missed and holds up no event. What is
+told between is partial.
 """
 
 from __future__ import annotations
@@ -11,30 +12,47 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from clusters.backends.kueue_volcano import names
 from clusters.backends.kueue_volcano.client import Gone, KubeClient
+from clusters.backends.kueue_volcano.index import Key
 from clusters.backends.kueue_volcano.lists import FOLLOWED, Followed, list_all, watch_events
+from clusters.backends.kueue_volcano.raw import Event
 from clusters.backends.kueue_volcano.snapshot import Snapshot
 from clusters.contract import BackendError, Observation
+from common.collection import collection_paused
 
 logger = logging.getLogger(__name__)
 
 ROUND_SECONDS = 50.0
 """All kinds are listed again after this long (decision 27: at least every minute)."""
+WATCH_SECONDS = 300
 BATCH_SECONDS = 0.05
-BATCH_EVENTS = 200
+BATCH_EVENTS = 500
 SHORT_WATCH_SECONDS = 1.0
 BACKLOG = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class _RoundBegins:
+    """What is listed from here on belongs to one look at everything."""
+
+
+@dataclass(frozen=True, slots=True)
+class _ListBegins:
+    """The list of this kind that follows may be older than events that come before it."""
+
+    kind: names.Kind
 
 
 @dataclass(frozen=True, slots=True)
 class _Listed:
     kind: names.Kind
     items: tuple[Any, ...]
+    version: str
     whole: bool
     begun_at: datetime
 
@@ -42,12 +60,15 @@ class _Listed:
 @dataclass(frozen=True, slots=True)
 class _Changed:
     kind: names.Kind
-    event: Any
+    event: Event
 
 
 @dataclass(frozen=True, slots=True)
 class _Failed:
     error: Exception
+
+
+_Told = _RoundBegins | _ListBegins | _Listed | _Changed | _Failed
 
 
 class Mirror:
@@ -57,50 +78,46 @@ class Mirror:
         self._client = client
         self._snapshot = snapshot
         self._installation = installation
-        self._told: queue.Queue[_Listed | _Changed | _Failed] = queue.Queue(BACKLOG)
+        self._told: queue.Queue[_Told] = queue.Queue(BACKLOG)
         self._over = threading.Event()
-        self._next_round = time.monotonic() + ROUND_SECONDS
-        self._clock = threading.Lock()
+        self._listing = {followed.kind: threading.Lock() for followed in FOLLOWED}
 
     def observations(self, stop: Callable[[], bool]) -> Iterator[Observation]:
         """Complete first. Raises the error of the kind that could not be followed."""
-        threads = [
-            threading.Thread(target=self._follow, args=(followed,), name=f"watch-{followed.kind.plural}", daemon=True)
-            for followed in FOLLOWED
-        ]
-        for thread in threads:
-            thread.start()
+        for followed in FOLLOWED:
+            self._start(f"watch-{followed.kind.plural}", lambda followed=followed: self._follow(followed))
+        self._start("list-again", self._list_again)
         try:
             yield from self._tell(stop)
         finally:
             self._over.set()
             self._client.close()
 
+    def _start(self, name: str, work: Callable[[], None]) -> None:
+        threading.Thread(target=self._guarded, args=(work,), name=name, daemon=True).start()
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except BackendError as error:
+            self._put(_Failed(error))
+        except Exception as error:
+            logger.exception("%s failed", threading.current_thread().name)
+            self._put(_Failed(error))
+
     # ------------------------------------------------------------------- the consumer
 
     def _tell(self, stop: Callable[[], bool]) -> Iterator[Observation]:
-        listed: dict[names.Kind, _Listed] = {}
+        intake = _Intake(self._snapshot)
         begun = False
         while not stop():
-            batch = self._batch()
-            touched: set[tuple[str, int]] = set()
-            for item in batch:
-                match item:
-                    case _Failed():
-                        raise item.error
-                    case _Listed():
-                        touched |= self._snapshot.replace(item.kind, item.items)
-                        listed[item.kind] = item
-                    case _Changed():
-                        touched |= self._snapshot.apply(item.kind, item.event)
-            if len(listed) == len(FOLLOWED):
+            touched: set[Key] = set()
+            for told in self._batch():
+                touched |= intake.take(told)
+            if len(intake.listed) == len(FOLLOWED):
                 begun = True
-                yield Observation(
-                    read_at=min(item.begun_at for item in listed.values()),
-                    complete=all(item.whole for item in listed.values()),
-                    objects=self._snapshot.observed(),
-                )
-                listed.clear()
+                with collection_paused():  # while it is worked out and stored
+                    yield intake.complete()
             elif begun and touched:
                 objects = self._snapshot.observed(touched)
                 there = {(row.job_ulid, row.attempt) for row in objects}
@@ -108,67 +125,132 @@ class Mirror:
                     read_at=datetime.now(UTC), complete=False, objects=objects, gone=tuple(sorted(touched - there))
                 )
 
-    def _batch(self) -> list[_Listed | _Changed | _Failed]:
+    def _batch(self) -> list[_Told]:
         """What has come in: waits up to a second for the first, then a moment for those that come with it."""
         try:
             batch = [self._told.get(timeout=1.0)]
         except queue.Empty:
             return []
-        until = time.monotonic() + BATCH_SECONDS
-        while len(batch) < BATCH_EVENTS and (left := until - time.monotonic()) > 0:
+        if self._told.qsize() < BATCH_EVENTS:
+            time.sleep(BATCH_SECONDS)
+        while len(batch) < BATCH_EVENTS:
             try:
-                batch.append(self._told.get(timeout=left))
+                batch.append(self._told.get_nowait())
             except queue.Empty:
                 break
         return batch
 
-    # ------------------------------------------------------------------- one thread per kind
+    # ------------------------------------------------------------------- one thread per kind, and one for all
 
     def _follow(self, followed: Followed) -> None:
-        try:
+        """List once, then watch from there on. A version that has expired costs exactly one list."""
+        version = self._list(followed)
+        while not self._over.is_set():
+            if not version:  # the kind does not exist here, or did not at the last look
+                self._over.wait(ROUND_SECONDS)
+                version = self._list(followed)
+                continue
+            try:
+                version = self._watch(followed, version)
+            except Gone as error:
+                logger.info("%s: listing again: %s", followed.kind.plural, error.detail)
+                version = self._list(followed)
+
+    def _watch(self, followed: Followed, version: str) -> str:
+        """One watch to its end; the version from which to go on."""
+        opened = time.monotonic()
+        for event in watch_events(self._client, followed, self._installation, version, WATCH_SECONDS):
+            version = event.resource_version or version
+            if event.type != "BOOKMARK":
+                self._put(_Changed(followed.kind, event))
+        if time.monotonic() - opened < SHORT_WATCH_SECONDS:
+            self._over.wait(SHORT_WATCH_SECONDS)  # a server that hangs up at once is not asked in a tight loop
+        return version
+
+    def _list_again(self) -> None:
+        while not self._over.wait(ROUND_SECONDS):
+            self._put(_RoundBegins())
+            for followed in FOLLOWED:
+                self._list(followed)
+
+    def _list(self, followed: Followed) -> str:
+        """The version of a whole list, which is passed on; '' where the kind does not exist."""
+        with self._listing[followed.kind]:
             while not self._over.is_set():
+                self._put(_ListBegins(followed.kind))
+                begun_at = datetime.now(UTC)
                 try:
-                    self._round(followed)
-                except Gone as error:  # costs exactly one list
+                    listed = list_all(self._client, followed, self._installation)
+                except Gone as error:
                     logger.info("%s: listing again: %s", followed.kind.plural, error.detail)
-        except BackendError as error:
-            self._put(_Failed(error))
-        except Exception as error:
-            logger.exception("following %s failed", followed.kind.plural)
-            self._put(_Failed(error))
+                    continue
+                for name in listed.broken:
+                    logger.warning("%s %s cannot be read", followed.kind.plural, name)
+                version = listed.resource_version
+                self._put(_Listed(followed.kind, listed.items, version, not listed.broken, begun_at))
+                return version
+        return ""
 
-    def _round(self, followed: Followed) -> None:
-        """One list, and watches from there until all kinds are listed again."""
-        until = self._round_end()
-        begun_at = datetime.now(UTC)
-        listed = list_all(self._client, followed, self._installation)
-        for name in listed.broken:
-            logger.warning("%s %s cannot be read", followed.kind.plural, name)
-        self._put(_Listed(followed.kind, listed.items, not listed.broken, begun_at))
-        version = listed.resource_version
-        while not self._over.is_set() and (left := until - time.monotonic()) > 0:
-            if not version:  # the kind does not exist here
-                self._over.wait(left)
-                return
-            opened = time.monotonic()
-            for event in watch_events(self._client, followed, self._installation, version, int(left) + 1):
-                version = event.resource_version or version
-                if event.type != "BOOKMARK":
-                    self._put(_Changed(followed.kind, event))
-            if time.monotonic() - opened < SHORT_WATCH_SECONDS:
-                self._over.wait(SHORT_WATCH_SECONDS)  # a server that hangs up at once is not asked in a tight loop
-
-    def _round_end(self) -> float:
-        with self._clock:
-            now = time.monotonic()
-            while self._next_round <= now + 1.0:
-                self._next_round += ROUND_SECONDS
-            return self._next_round
-
-    def _put(self, item: _Listed | _Changed | _Failed) -> None:
+    def _put(self, told: _Told) -> None:
         while not self._over.is_set():
             try:
-                self._told.put(item, timeout=1.0)
+                self._told.put(told, timeout=1.0)
                 return
             except queue.Full:
                 continue
+
+
+@dataclass(slots=True)
+class _Intake:
+    """Brings lists and events into one order. A list is one moment, and events of both sides of it are under way."""
+
+    snapshot: Snapshot
+    listed: dict[names.Kind, _Listed] = field(default_factory=dict)  # of the round that is under way
+    _versions: dict[names.Kind, str] = field(default_factory=dict)  # of the newest list
+    _since: dict[names.Kind, list[Event]] = field(default_factory=dict)  # events since a list began
+
+    def take(self, told: _Told) -> set[Key]:
+        """Returns the attempts concerned. Raises what made a kind impossible to follow."""
+        match told:
+            case _Failed():
+                raise told.error
+            case _RoundBegins():
+                self.listed.clear()
+            case _ListBegins():
+                self._since[told.kind] = []
+            case _Listed():
+                return self._take_list(told)
+            case _Changed():
+                return self._take_event(told.kind, told.event)
+        return set()
+
+    def _take_list(self, told: _Listed) -> set[Key]:
+        with collection_paused():
+            touched = self.snapshot.replace(told.kind, told.items)
+        self.listed[told.kind], self._versions[told.kind] = told, told.version
+        for event in self._since.pop(told.kind, ()):  # the newer of them are not in the list
+            touched |= self._take_event(told.kind, event)
+        return touched
+
+    def _take_event(self, kind: names.Kind, event: Event) -> set[Key]:
+        if kind in self._since:
+            self._since[kind].append(event)
+        if _is_in(self._versions.get(kind, ""), event):
+            return set()
+        return self.snapshot.apply(kind, event)
+
+    def complete(self) -> Observation:
+        """All kinds have been listed: the whole cluster, as of the oldest of these lists."""
+        observation = Observation(
+            read_at=min(told.begun_at for told in self.listed.values()),
+            complete=all(told.whole for told in self.listed.values()),
+            objects=self.snapshot.observed(),
+        )
+        self.listed.clear()
+        return observation
+
+
+def _is_in(version: str, event: Event) -> bool:
+    """Whether a list of this version knew of the event already: what it deleted must not come back by it."""
+    told = event.resource_version
+    return version.isdigit() and told.isdigit() and int(told) <= int(version)
