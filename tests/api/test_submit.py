@@ -60,6 +60,10 @@ def test_the_answer_to_a_submit_is_the_whole_job(cast: Cast) -> None:
         "restart": False,
         "hold": True,
         "resume": False,
+        "preempt": False,
+        "requeue": True,
+        "priority": True,
+        "scale": False,
     }
     assert api.get(f"jobs/{job['id']}") == job
 
