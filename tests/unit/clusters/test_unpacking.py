@@ -193,6 +193,7 @@ class TestBombs:
         (zipped(FILES).getvalue()[:-30], "damaged"),
         (tarred(FILES).getvalue()[:60], "damaged"),
     ],
+    ids=["empty", "text", "zeros", "zip header alone", "cut zip", "cut tar"],
 )
 def test_what_is_no_archive_is_refused(data: bytes, code: str, folder: Path) -> None:
     assert refused(io.BytesIO(data), folder) in (code, "not_an_archive")
