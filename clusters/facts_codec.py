@@ -22,7 +22,7 @@ def facts_to_json(facts: WorkloadFacts) -> dict[str, Any]:
     data: dict[str, Any] = msgspec.to_builtins(facts)
     if _has_odd_characters(data):
         data = _storable(data)
-    return {key: value for key, value in data.items() if value not in (None, "", [], ())}
+    return {key: value for key, value in data.items() if value or value == 0}  # 0 and False are facts
 
 
 def _has_odd_characters(data: dict[str, Any]) -> bool:

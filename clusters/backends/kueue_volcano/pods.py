@@ -106,7 +106,10 @@ def is_lost(pod: Pod, lost: LostNodes) -> bool:
 def main_status(pod: Pod) -> ContainerStatus | None:
     """The container of the person's program: others may have been put beside it."""
     statuses = pod.status.container_statuses
-    return next((status for status in statuses if status.name == MAIN), statuses[0] if statuses else None)
+    for status in statuses:
+        if status.name == MAIN:
+            return status
+    return statuses[0] if statuses else None
 
 
 def _main_end(pod: Pod) -> Terminated | None:

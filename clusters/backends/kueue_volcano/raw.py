@@ -44,7 +44,12 @@ class _Head(Struct):
     message: str = ""
 
 
-class _Line(Struct):
+class _Line(Struct, Generic[T]):
+    type: str = ""
+    object: T | None = None
+
+
+class _RawLine(Struct):
     type: str = ""
     object: msgspec.Raw = field(default_factory=msgspec.Raw)
 
@@ -75,10 +80,16 @@ class _Decoders(msgspec.Struct, frozen=True):
     item: type[Any]
     one: msgspec.json.Decoder[Any]
     page: msgspec.json.Decoder[_Page[Any]]
+    line: msgspec.json.Decoder[_Line[Any]]
 
 
 def _decoders(item: type[Any]) -> _Decoders:
-    return _Decoders(item, msgspec.json.Decoder(item), msgspec.json.Decoder(_Page[item]))  # type: ignore[valid-type]
+    return _Decoders(
+        item,
+        msgspec.json.Decoder(item),
+        msgspec.json.Decoder(_Page[item]),  # type: ignore[valid-type]
+        msgspec.json.Decoder(_Line[item]),  # type: ignore[valid-type]
+    )
 
 
 _BY_PLURAL = {
@@ -95,7 +106,7 @@ _BY_PLURAL = {
     )
 }
 _RAW_PAGE = msgspec.json.Decoder(_Page[msgspec.Raw])
-_LINE = msgspec.json.Decoder(_Line)
+_RAW_LINE = msgspec.json.Decoder(_RawLine)
 _HEAD = msgspec.json.Decoder(_Head)
 
 
@@ -127,12 +138,26 @@ def _one_by_one(kind: names.Kind, decoders: _Decoders, body: bytes) -> Listed:
     return Listed(tuple(items), page.metadata.resource_version, page.metadata.continue_, tuple(broken))
 
 
+_CHANGES = frozenset({"ADDED", "MODIFIED", "DELETED"})
+
+
 def decode_event(kind: names.Kind, line: bytes) -> Event:
     """One line of a watch of this kind. Never raises: what is no event is an ERROR, which costs a new list."""
     decoders = _BY_PLURAL[kind.plural]
     try:
-        told = _LINE.decode(line)
-        if told.type in ("ADDED", "MODIFIED", "DELETED"):
+        told = decoders.line.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _odd_event(decoders, line)
+    if told.type in _CHANGES and told.object is not None:
+        return Event(told.type, told.object, told.object.metadata.resource_version)
+    return _odd_event(decoders, line)
+
+
+def _odd_event(decoders: _Decoders, line: bytes) -> Event:
+    """A bookmark, an error, or a change of which not everything can be read."""
+    try:
+        told = _RAW_LINE.decode(line)
+        if told.type in _CHANGES:
             item = _salvaged(decoders, told.object)
             version = item.metadata.resource_version if item is not None else ""
             return Event(told.type, item, version, message=item.unreadable if item is not None else "unreadable")
