@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from clusters.backends.kueue_volcano import names
 from clusters.backends.kueue_volcano.conditions import TICK, Gate, find, latest, moment
@@ -14,6 +14,8 @@ from clusters.backends.kueue_volcano.quantities import number
 from clusters.backends.kueue_volcano.waits import Asking, Queue, check_wait, wait_of
 from clusters.backends.kueue_volcano.wire import Condition, Deployment, Job, Meta, Pod, PodGroup, PodSpec, Workload
 from clusters.contract import PodFacts, Wait, WorkloadFacts
+
+T = TypeVar("T")
 
 UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 STUCK_AFTER = timedelta(seconds=60)
@@ -94,19 +96,21 @@ def pod_cards(pod: Pod, size: Size) -> int:
     return pod.spec.asked(size.resource) or size.cards_per_pod if size.resource else size.cards_per_pod
 
 
-def newest(workloads: Sequence[Workload]) -> Workload | None:
+def newest(workloads: Collection[Workload]) -> Workload | None:
     """The one that counts: an older one may still be going away."""
-    if len(workloads) == 1:  # as a rule
-        return workloads[0]
-    return max(
+    return foremost(
         workloads,
         key=lambda workload: (
             workload.metadata.deletion_timestamp is None,
             moment(workload.metadata.creation_timestamp) or UNKNOWN_TIME,
             workload.key,
         ),
-        default=None,
     )
+
+
+def foremost(things: Collection[T], key: Callable[[T], Any]) -> T | None:
+    """The greatest by its key. Of almost everything there is one, whose key is not even asked for."""
+    return next(iter(things)) if len(things) == 1 else max(things, key=key, default=None)
 
 
 def waiting_word(bundle: Bundle, workload: Workload, gate: Gate, size: Size, around: Surroundings) -> Wait | None:

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from clusters.backends.kueue_volcano import names
-from clusters.backends.kueue_volcano.bundle import UNKNOWN_TIME, own_word
+from clusters.backends.kueue_volcano.bundle import UNKNOWN_TIME, foremost, own_word
 from clusters.backends.kueue_volcano.conditions import changed_at, find, moment
 from clusters.backends.kueue_volcano.pods import is_over
 from clusters.backends.kueue_volcano.quantities import number
@@ -54,7 +54,7 @@ class Home:
 
     @property
     def owner(self) -> Job | Deployment | None:
-        return max(self.owners.values(), key=_standing, default=None)
+        return foremost(self.owners.values(), key=_standing)
 
 
 def _standing(owner: Job | Deployment) -> tuple[bool, datetime, str]:

@@ -12,7 +12,15 @@ from datetime import datetime
 from typing import Any
 
 from clusters.backends.kueue_volcano import names
-from clusters.backends.kueue_volcano.bundle import UNKNOWN_TIME, Bundle, Surroundings, is_releasing, newest, own_word
+from clusters.backends.kueue_volcano.bundle import (
+    UNKNOWN_TIME,
+    Bundle,
+    Surroundings,
+    foremost,
+    is_releasing,
+    newest,
+    own_word,
+)
 from clusters.backends.kueue_volcano.conditions import NO_GATE, gate_of, moment
 from clusters.backends.kueue_volcano.facts import facts_of, revision_of
 from clusters.backends.kueue_volcano.index import Home, Index, Key, owner_uid
@@ -107,7 +115,7 @@ class Snapshot:
         return self._kept.rows(sorted(chosen), around, self._object)
 
     def _object(self, key: Key, around: Surroundings) -> ObservedObject | None:
-        home = max(self._index.homes_of.get(key, {}).values(), key=_standing, default=None)
+        home = foremost(self._index.homes_of.get(key, {}).values(), key=_standing)
         bundle = self._bundle(home) if home is not None else None
         if (bundle is None or bundle.owner is None) and key in self._last_words:
             bundle = self._last_bundle(self._last_words[key], bundle)
@@ -125,7 +133,7 @@ class Snapshot:
         owned_by = [pod.key for pod in pods] if isinstance(owner, Deployment) else [home.id]
         workloads = (found for uid in owned_by for found in index.workloads_of.get(uid, {}).values())
         pod_groups = index.pod_groups_of.get(home.id, {})
-        pod_group = max(pod_groups.values(), key=_age, default=None)
+        pod_group = foremost(pod_groups.values(), key=_age)
         return Bundle(owner.key if owner is not None else home.id, owner, pods, tuple(workloads), pod_group)
 
     def _last_bundle(self, job: Job, left: Bundle | None) -> Bundle:
