@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from tests.benchmarks.measure import Row, machine_unit, table
 
-BENCHMARKS = ("cold", "memory")
+BENCHMARKS = ("cold", "memory", "live")
 
 
 def main() -> None:

@@ -29,6 +29,7 @@ class Server:
         self._pods = crowd.PODS.path()
         self._watches: dict[str, set[asyncio.StreamWriter]] = {path: set() for path in self._pages}
         self._version = 2 * jobs
+        self._told = self._version  # the newest that a watch was told; lists stay as they are, so they are as old
         self._next = 0
         self._sent: list[tuple[int, float]] = []
         self._log: list[tuple[int, bytes]] = []  # of pods: version, chunk
@@ -61,7 +62,7 @@ class Server:
             pages = self._pages[path]
             body = pages[place // crowd.PAGE]
             more = str(place + crowd.PAGE) if place + crowd.PAGE < crowd.PAGE * len(pages) else ""
-            head = f'{{"metadata":{{"resourceVersion":"{self._version}","continue":"{more}"}},"items":['.encode()
+            head = f'{{"metadata":{{"resourceVersion":"{self._told}","continue":"{more}"}},"items":['.encode()
             return [self._head(len(head) + len(body) + 2), head, body, b"]}"]
         if path == "/bench/emit":
             self._start(int(asked["count"]), float(asked["rate"]))
@@ -90,6 +91,7 @@ class Server:
         if path == self._pods:
             known = int(asked["resourceVersion"])
             writer.writelines(chunk for version, chunk in self._log if version > known)
+            self._told = self._version
         self._watches[path].add(writer)
         await writer.drain()
         try:
@@ -121,6 +123,7 @@ class Server:
                 self._sent.append((number, time.monotonic()))
                 for writer in self._watches[self._pods]:
                     writer.write(chunk)
+                    self._told = self._version
             written = max(written, due)
             await asyncio.gather(*(writer.drain() for writer in self._watches[self._pods]))
             await asyncio.sleep(TICK_SECONDS)

@@ -21,7 +21,7 @@ from clusters.contract import WorkloadSpec
 
 Object = dict[str, Any]
 
-PAGE = 2_000
+PAGE = 1_000
 PODS = names.PODS_KIND
 KINDS = (
     names.JOBS,

@@ -9,7 +9,7 @@ from typing import Any
 from clusters.backends.kueue_volcano import names, raw
 from clusters.backends.kueue_volcano.client import SILENCE_SECONDS, Gone, KubeClient, Missing, read_lines
 
-PAGE = 2_000
+PAGE = 1_000
 MINE = names.INSTALLATION
 
 
