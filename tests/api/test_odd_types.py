@@ -59,7 +59,7 @@ def test_no_value_of_a_field_breaks_anything(cast: Cast, method: str, path: str,
 def test_what_a_body_says_of_owner_team_state_or_space_changes_nothing(cast: Cast) -> None:
     """Mass assignment: fields of the row that are none of the body are refused, not taken over."""
     api = Api("eng-vision-1")
-    for field in ("owner", "state", "id", "attempt", "namespace", "cluster", "is_demo", "submitted_at", "salt", "held"):
+    for field in ("owner", "state", "id", "attempt", "namespace", "is_demo", "submitted_at", "salt", "held"):
         answer = api.call("POST", "jobs", {**BODY, field: "x"})
         assert answer.status_code == 400
         assert [(error["attr"], error["code"]) for error in answer.json()["errors"]] == [(field, "unknown_field")]
