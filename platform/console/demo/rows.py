@@ -247,7 +247,8 @@ def _store_logs(
     chunks = []
     for row in attempts:
         workload = workloads.get(row.object_name)
-        lines = tail(world, [workload], "", LOG_LINES).lines if workload is not None and row.object_name in names else ()
+        has_log = workload is not None and row.object_name in names
+        lines = tail(world, [workload], "", LOG_LINES).lines if workload is not None and has_log else ()
         if lines:
             chunks.append(
                 LogChunk(
