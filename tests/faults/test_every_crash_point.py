@@ -14,6 +14,8 @@ from tests.faults.recorder import call_witness
 from tests.faults.rehearsal import Rehearsal, Report, rehearse
 from tests.faults.stories import STORIES, Story
 
+pytestmark = pytest.mark.timeout(400)  # a story is played once for each point, some have two hundred
+
 
 @pytest.fixture
 def cast(db: None) -> Cast:
