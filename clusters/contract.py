@@ -505,6 +505,7 @@ class SchedulerBackend(Protocol):
     kind: ClassVar[str]
     capabilities: ClassVar[frozenset[Capability]]
     calls_at_once: ClassVar[int]  # 1: not reached over a network, calls are made by the caller's own thread
+    settles_in: ClassVar[timedelta]  # from when cards come free until all that wait for some were looked at
 
     def submit(self, spec: WorkloadSpec) -> WorkloadRef:
         """Create or adopt the object of this spec. The same spec twice gives the same ref.

@@ -5,6 +5,7 @@ A class is loaded when its kind is first asked for: a web process that only show
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import ClassVar, Protocol, cast
 
 from django.utils.module_loading import import_string
@@ -24,6 +25,7 @@ class BackendClass(Protocol):
     kind: ClassVar[str]
     capabilities: ClassVar[frozenset[Capability]]
     calls_at_once: ClassVar[int]
+    settles_in: ClassVar[timedelta]
 
     def __call__(self, cluster: Cluster) -> SchedulerBackend: ...
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
@@ -26,6 +26,7 @@ __all__ = [
     "observed_forget",
     "observed_rows",
     "resting_clusters",
+    "settling_of",
 ]
 
 
@@ -65,6 +66,11 @@ def backend(cluster: Cluster) -> SchedulerBackend:
 def capabilities_of(cluster: Cluster) -> frozenset[Capability]:
     """What this cluster can do beyond the six methods."""
     return backend_class(cluster.kind).capabilities
+
+
+def settling_of(cluster: Cluster) -> timedelta:
+    """From when cards come free until all that wait for some were looked at."""
+    return backend_class(cluster.kind).settles_in
 
 
 def is_silence(error: BackendError) -> bool:

@@ -28,6 +28,7 @@ class AttemptView:
     """The newest attempt as recorded."""
 
     number: int
+    not_before: datetime | None = None  # so long those that waited go first: it follows another attempt (decision 3)
     submitted_at: datetime | None = None
     seen: bool = False
     stop_asked_at: datetime | None = None

@@ -190,6 +190,8 @@ def _without_object(job: JobView, sight: Sight, now: datetime) -> Move:
     if attempt.submitted_at is None:
         is_next = between or job.reason.code in _NEXT_CODES
         reason = job.reason if is_next else Reason(ReasonCode.SUBMITTED)
+        if attempt.not_before is not None and now < attempt.not_before:
+            return Move(state=state, reason=reason, due_in=min(LOOK_AGAIN, attempt.not_before - now))
         return Move(state=state, reason=reason, effects=(Effect.SUBMIT,), due_in=LOOK_AGAIN)
     waited = now - attempt.submitted_at
     if waited >= RESUBMIT_AFTER and sight.looked_after(attempt.submitted_at):

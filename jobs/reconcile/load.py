@@ -6,12 +6,12 @@ import logging
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from clusters.contract import Capability, WorkloadFacts
 from clusters.domain.reasons import Reason, ReasonCode
 from clusters.domain.states import EMPTY_GROUP, GroupSnapshot
-from clusters.services import ObservedRow, capabilities_of, group_snapshots, observed_rows
+from clusters.services import ObservedRow, capabilities_of, group_snapshots, observed_rows, settling_of
 from jobs.domain.moves import AttemptView, JobView, Rest, Sight
 from jobs.domain.runs import RunView
 from jobs.domain.words import Desired, JobState, Kind, Priority, priority_value
@@ -148,6 +148,7 @@ def _loaded(
         is_stopping=job.is_stopping,
         attempt=AttemptView(
             number=attempt.number,
+            not_before=_not_before(job, attempt),
             submitted_at=attempt.submitted_at,
             seen=attempt.seen_at is not None,
             stop_asked_at=attempt.stop_asked_at,
@@ -169,3 +170,12 @@ def _loaded(
         can_prioritise=Capability.PRIORITY in capabilities,
     )
     return Loaded(job, attempt, tuple(older), runs, view, sight, rows, group)
+
+
+def _not_before(job: Job, attempt: Attempt) -> datetime | None:
+    """A retry or a requeue queues behind those that waited, and so not before they were looked at.
+
+    A person's restart is a wish like any other.
+    """
+    follows = attempt.number > attempt.retries_from
+    return attempt.created_at + settling_of(job.cluster) if follows else None

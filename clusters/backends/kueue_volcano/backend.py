@@ -57,6 +57,8 @@ class KueueVolcanoBackend:
         {Capability.HOLD, Capability.PRIORITY, Capability.SCALE, Capability.TOPOLOGY, Capability.WATCH}
     )
     calls_at_once: ClassVar[int] = 16
+    settles_in: ClassVar[timedelta] = timedelta(seconds=3)
+    """The gate puts what waits back into its queue once a second, after it has seen the cards come free."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster

@@ -34,6 +34,7 @@ class SandboxBackend:
         {Capability.HOLD, Capability.PRIORITY, Capability.SCALE, Capability.TOPOLOGY}
     )
     calls_at_once: ClassVar[int] = 1
+    settles_in: ClassVar[timedelta] = timedelta(0)
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster

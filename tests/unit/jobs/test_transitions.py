@@ -260,6 +260,15 @@ def test_between_two_attempts_the_job_is_retrying_until_the_new_object_is_seen()
     assert seen.state is JobState.QUEUED
 
 
+@pytest.mark.parametrize("state", [JobState.RETRYING, JobState.QUEUED])
+def test_the_next_attempt_is_not_sent_before_those_that_waited_were_looked_at(state: JobState) -> None:
+    cause = Reason(ReasonCode.DISRUPTION if state is JobState.RETRYING else ReasonCode.REQUEUED_BY_PERSON)
+    settling = job_view(state, reason=cause, attempt=unsent(number=2, not_before=NOW))
+    early = move(settling, now=NOW - timedelta(seconds=2))
+    assert (early.state, early.reason, early.effects, early.due_in) == (state, cause, (), timedelta(seconds=2))
+    assert move(settling).effects == (Effect.SUBMIT,)
+
+
 def test_a_retry_of_a_held_job_waits_with_us() -> None:
     ended = move(job_view(held=True), sees(failed(FailureCode.NODE_LOST)))
     assert (ended.state, ended.next_attempt, ended.held) == (JobState.RETRYING, True, True)
