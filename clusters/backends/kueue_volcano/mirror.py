@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from clusters.backends.kueue_volcano import names
@@ -85,7 +86,7 @@ class Mirror:
     def observations(self, stop: Callable[[], bool]) -> Iterator[Observation]:
         """Complete first. Raises the error of the kind that could not be followed."""
         for followed in FOLLOWED:
-            self._start(f"watch-{followed.kind.plural}", lambda followed=followed: self._follow(followed))
+            self._start(f"watch-{followed.kind.plural}", partial(self._follow, followed))
         self._start("list-again", self._list_again)
         try:
             yield from self._tell(stop)
