@@ -1,7 +1,8 @@
 """What one cluster looks like now, kept in step by lists and watch events. No clock, no I/O, one thread.
 
 The answer is a function of the newest objects alone: however they arrived, the same objects give the same facts. One
-exception: the last word of a Job that was deleted after its end stands until the next list of Jobs (C-20).
+exception: the last word of a Job that was deleted before anybody was told of its end stands until the next list of
+Jobs (C-20).
 """
 
 from __future__ import annotations
@@ -66,6 +67,7 @@ class Snapshot:
         self._index = Index(installation)
         self._given: set[str] = set()
         self._last_words: dict[Key, Job] = {}
+        self._told_over: set[Key] = set()  # attempts whose end was in what was last observed of them
         self._kept = Kept()
 
     # ------------------------------------------------------------------- taking in
@@ -95,10 +97,15 @@ class Snapshot:
         touched = self._index.drop(kind, item.key)
         if kind is names.JOBS and verdict_of(item, None, NO_GATE) is not None:
             key = self._index.key_of(item.metadata.labels)
-            if key is not None:
+            if key is not None and not self._is_told_to_its_end(key):
                 self._last_words[key] = item
                 touched.add(key)
         return touched
+
+    def _is_told_to_its_end(self, key: Key) -> bool:
+        """Its end was told, and nothing is left of it that would be told instead."""
+        homes = self._index.homes_of.get(key, {}).values()
+        return key in self._told_over and all(self._bundle(home) is None for home in homes)
 
     # ------------------------------------------------------------------- attempts
 
@@ -112,7 +119,10 @@ class Snapshot:
         """
         around = self._surroundings(read_at)
         chosen = {*self._index.homes_of, *self._last_words} if keys is None else set(keys)
-        return self._kept.rows(sorted(chosen), around, self._object)
+        rows = self._kept.rows(sorted(chosen), around, self._object)
+        over = {(row.job_ulid, row.attempt) for row in rows if row.facts.outcome is not None}
+        self._told_over = over if keys is None else (self._told_over - chosen) | over
+        return rows
 
     def _object(self, key: Key, around: Surroundings) -> ObservedObject | None:
         home = foremost(self._index.homes_of.get(key, {}).values(), key=_standing)

@@ -177,6 +177,22 @@ def test_the_last_word_of_a_job_that_is_deleted_at_its_end_is_heard() -> None:
     assert snapshot.observed() == ()
 
 
+def test_a_job_that_is_deleted_after_its_end_was_told_is_gone_at_once() -> None:
+    over = job(cond("Complete", "CompletionsReached", s=51))
+    snapshot = snapshot_of(over, pod(0, exited(0, 50), phase="Succeeded"))
+    assert snapshot.observed()[0].facts.outcome is Outcome.SUCCEEDED
+    assert apply(snapshot, "DELETED", newer(over)) == {KEY}
+    assert snapshot.observed({KEY}) == () == snapshot.observed()
+
+
+def test_a_told_end_is_not_forgotten_for_the_pods_that_are_left() -> None:
+    over = job(cond("SuccessCriteriaMet", "SuccessPolicy", s=51))
+    snapshot = snapshot_of(over, pod(0, exited(0, 50), phase="Succeeded"), pod(1))
+    assert snapshot.observed()[0].facts.outcome is Outcome.SUCCEEDED
+    assert apply(snapshot, "DELETED", newer(over)) == {KEY}
+    assert snapshot.observed({KEY})[0].facts.outcome is Outcome.SUCCEEDED
+
+
 def test_a_job_that_was_made_anew_takes_the_place_of_what_is_left_of_the_old_one() -> None:
     left = pod(0, running(3), deleted=90)
     again = job(uid="job-2", s=100)
