@@ -48,6 +48,10 @@ class Stage:
             self._clock.shift(timedelta(seconds=step))
             self.settle()
 
+    def skip(self, seconds: float) -> None:
+        """Let time pass without anybody looking."""
+        self._clock.shift(timedelta(seconds=seconds))
+
     def settle(self) -> None:
         """Everything that would happen at this moment."""
         for cluster in Cluster.objects.all():

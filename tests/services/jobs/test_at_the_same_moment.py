@@ -11,16 +11,18 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
+from clusters.sync import cluster_sync
 from jobs.domain.operations import Operation, Situation
 from jobs.domain.words import JobState
 from jobs.models import Job, JobSync
-from jobs.reconcile.claims import claim_jobs
+from jobs.reconcile.claims import Claim, claim_jobs
 from jobs.reconcile.load import Loaded, load
 from jobs.reconcile.loop import reconcile_jobs, reconcile_loaded, sweep
 from jobs.services.operations import job_operate
 from jobs.services.submit import job_submit
+from quotas.models import Demand
 from tests.cast import Cast, build_cast
-from tests.services.jobs.situations import job_in, operate
+from tests.services.jobs.situations import LEAD, job_in, operate, preempt, until_state
 from tests.stage import BODY, Stage
 
 PATIENCE = 20
@@ -101,6 +103,66 @@ def test_a_restart_between_two_reads_of_one_step_shows_neither_half(
     sweep()
     assert job.attempts.get(number=2).stop_asked_at is None
     assert (stage.job(job).state, stage.job(job).flags) == ("queued", [])
+
+
+def _loaded(job: Job) -> tuple[Claim, Loaded]:
+    """The loop has taken the job and read it; what people ask from now on comes too late for this step."""
+    claim = claim_jobs([job.pk], timezone.now())
+    (loaded,) = load(claim.job_ids)
+    assert isinstance(loaded, Loaded)
+    return claim, loaded
+
+
+def test_a_hold_during_the_step_that_ends_a_rest_keeps_the_job_out(stage: Stage) -> None:
+    job = job_in(stage, Situation(JobState.QUEUED, resting=True))
+    stage.run(6)
+    Job.objects.filter(pk=job.pk).update(rests_until=timezone.now())
+    claim, loaded = _loaded(job)
+    operate(stage, job, Operation.HOLD)
+    reconcile_loaded(claim, [loaded])
+    now = stage.job(job)
+    assert (now.held, now.rests_until) == (True, None)
+    assert Demand.objects.get(job_ulid=job.public_id).held
+    stage.run(30)
+    assert (stage.job(job).state, stage.job(job).flags) == ("queued", ["held"])
+
+
+def test_a_longer_rest_that_is_asked_for_during_the_step_that_ends_one_is_kept(stage: Stage) -> None:
+    job = job_in(stage, Situation(JobState.RUNNING, resting=True))
+    Job.objects.filter(pk=job.pk).update(rests_until=timezone.now())
+    claim, loaded = _loaded(job)
+    operate(stage, job, Operation.RESUME, LEAD)
+    preempt(stage, job)
+    reconcile_loaded(claim, [loaded])
+    assert stage.job(job).rests_until is not None
+    until_state(stage, job, "queued")
+
+
+def test_a_cancel_during_the_step_that_makes_the_requeued_attempt_ends_the_job(stage: Stage) -> None:
+    job = job_in(stage, Situation(JobState.RUNNING, requeuing=True))
+    sweep()
+    cluster_sync(stage.cast.cluster)
+    stage.skip(2)
+    cluster_sync(stage.cast.cluster)
+    claim, loaded = _loaded(job)
+    operate(stage, job, Operation.CANCEL)
+    reconcile_loaded(claim, [loaded])
+    assert (stage.job(job).desired, stage.job(job).attempt_no) == ("cancel", 2)
+    assert until_state(stage, job, "cancelled").attempt_no == 2
+    assert not JobSync.objects.filter(job=job, token__gt="").exists()
+
+
+def test_a_requeue_during_the_step_that_makes_a_retry_makes_no_third_attempt(stage: Stage) -> None:
+    job = until_state(stage, stage.submit(command="sleep 5; exit 3", retry_limit=1), "running", step=1)
+    stage.skip(8)
+    cluster_sync(stage.cast.cluster)
+    claim, loaded = _loaded(job)
+    operate(stage, job, Operation.REQUEUE)
+    reconcile_loaded(claim, [loaded])
+    now = stage.job(job)
+    assert (now.desired, now.attempt_no) == ("run", 2)
+    until_state(stage, job, "failed")
+    assert job.attempts.count() == 2
 
 
 def _load_with(monkeypatch: pytest.MonkeyPatch, rows: list[Job], ids: tuple[int, ...]) -> list[Loaded]:
