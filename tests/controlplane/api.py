@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,9 @@ FIELD_MANAGER = "plane"
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
 CONTENT_TYPES = {"PATCH": MERGE}
+ASKS_FOR_A_MOMENT = 429
+"""Among others for some seconds after a start, while the server fills its caches."""
+MOMENTS, MOMENT_SECONDS = 100, 0.2
 LOST_CONNECTION = urllib3.exceptions.HTTPError
 
 
@@ -71,11 +75,16 @@ class Client:
     def request(self, method: str, path: str, body: Any = None, *, content_type: str | None = None) -> Any:
         """The JSON of the answer (text where it is none); PATCH merges unless the content type says otherwise.
 
-        :raises ApiError: on every status from 300
+        :raises ApiError: on every status from 300; a server that asks for a moment is given some
         """
         data = None if body is None else json.dumps(body).encode()
         kind = content_type or CONTENT_TYPES.get(method, "application/json")
         status, answer = self.raw(method, path, data, content_type=kind)
+        patience = MOMENTS
+        while status == ASKS_FOR_A_MOMENT and patience:
+            patience -= 1
+            time.sleep(MOMENT_SECONDS)
+            status, answer = self.raw(method, path, data, content_type=kind)
         if status >= 300:
             raise ApiError(status, _message(answer))
         try:
