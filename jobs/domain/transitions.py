@@ -13,11 +13,12 @@ from datetime import datetime, timedelta
 from clusters.contract import INFRASTRUCTURE_FAILURES, FailureCode, Outcome, PodPhase, WorkloadFacts
 from clusters.domain.reasons import Reason, ReasonCode
 from clusters.domain.states import Derived, GroupSnapshot, ObservedState, derive
-from jobs.domain.moves import AttemptEnding, Effect, JobView, Move, Sight
+from jobs.domain.moves import AttemptEnding, AttemptView, Effect, JobView, Move, Sight
 from jobs.domain.words import INFRA_RETRY_LIMIT, TERMINAL_STATES, AttemptEnd, Desired, JobState, Kind
 
 RESUBMIT_AFTER = timedelta(seconds=10)
 LOOK_AGAIN = timedelta(seconds=5)
+ASK_AGAIN = timedelta(seconds=30)
 KEEP_OBJECT = timedelta(minutes=10)
 """A finished object stays this long at most when its logs cannot be read to the end."""
 
@@ -53,7 +54,7 @@ def next_move(job: JobView, sight: Sight, group: GroupSnapshot, now: datetime) -
 
 def _step(job: JobView, sight: Sight, group: GroupSnapshot, now: datetime) -> Move:
     if job.state in TERMINAL_STATES and job.attempt.ended:
-        return _after_the_end(job, sight)
+        return _after_the_end(job, sight, now)
     last = sight.facts
     if last is not None and last.outcome is not None and not job.attempt.stop_cause:
         return _ended(job, last, group, now)  # also when the object has vanished since: its last word counts
@@ -222,12 +223,11 @@ def _stopping(job: JobView, sight: Sight, facts: WorkloadFacts | None, group: Gr
         shown = _Shown(job.state, job.reason) if derived.state in _ENDED_STATES else _shown(job, derived)
     else:
         shown = _Shown(job.state if job.state not in TERMINAL_STATES else JobState.QUEUED, job.reason)
-    asked_again = attempt.stop_asked_at is None or now - attempt.stop_asked_at >= timedelta(seconds=30)
     reason = Reason(_STOPPING_CODES[job.desired]) if job.desired in _STOPPING_CODES else shown.reason
     return Move(
         state=shown.state,
         reason=reason,
-        effects=(Effect.STOP,) if asked_again else (),
+        effects=(Effect.STOP,) if _may_ask_to_stop(attempt, now) else (),
         stopping=True,
         due_in=LOOK_AGAIN,
     )
@@ -343,12 +343,19 @@ def _may_retry(job: JobView, infrastructure: bool) -> bool:
     return job.attempt.app_failures < job.retry_limit
 
 
-def _after_the_end(job: JobView, sight: Sight) -> Move:
+def _may_ask_to_stop(attempt: AttemptView, now: datetime) -> bool:
+    """An object takes its time to go, and once gone takes a moment to be missed: it is not asked all the time."""
+    return attempt.stop_asked_at is None or now - attempt.stop_asked_at >= ASK_AGAIN
+
+
+def _after_the_end(job: JobView, sight: Sight, now: datetime) -> Move:
     """Terminal absorbs: only what is left on the cluster is cleared away, once its logs are read."""
     live = sight.facts if not sight.gone else None
     if live is None:
         return Move(state=job.state, reason=job.reason, released=True, due_in=None)
     must_go = may_clear(live, logs_complete=job.attempt.logs_complete, seen_at=sight.complete_at)
+    if live.outcome is not None and not _may_ask_to_stop(job.attempt, now):
+        must_go = False
     return Move(
         state=job.state,
         reason=job.reason,

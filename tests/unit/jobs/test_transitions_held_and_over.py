@@ -168,6 +168,13 @@ def test_a_finished_object_is_cleared_away_once_its_logs_are_read_or_it_is_too_o
     assert move(over(), old).effects == (Effect.STOP,)
 
 
+@pytest.mark.parametrize(("seconds", "effects"), [(5, ()), (29, ()), (30, (Effect.STOP,))])
+def test_a_finished_object_is_not_asked_to_go_all_the_time(seconds: int, effects: tuple[Effect, ...]) -> None:
+    asked = over(logs_complete=True, stop_asked_at=NOW - timedelta(seconds=seconds))
+    assert move(asked, sees(failed())).effects == effects
+    assert move(asked, sees(running())).effects == (Effect.STOP,)  # it holds cards
+
+
 def test_once_nothing_is_left_there_is_nothing_to_do() -> None:
     for sight in (sees(None), sees(failed(), gone=True)):
         step = move(over(logs_complete=True), sight)
