@@ -15,13 +15,14 @@ ifneq ($(shell test -x $(PY) && echo yes),yes)
 $(shell rm -f $(VENV)/.installed-run $(VENV)/.installed-dev)
 endif
 
-.PHONY: help run test test-cluster cluster lint format lock
+.PHONY: help run test test-cluster cluster bench lint format lock
 
 help:
 	@echo "make run     start the console: PORT=8000, SLUICE_STATE_DIR=folder, DEMO=0 for an empty one"
 	@echo "make test    run all tests"
 	@echo "make cluster start a real control plane with fake nodes to connect the console to: STATE=folder"
 	@echo "make test-cluster  run the tests on a real control plane alone: SLUICE_TEST_KUEUE=0.17 for the older Kueue"
+	@echo "make bench   measure the speed of the hot paths, beside the fastest way to do the same: WRITE=1 keeps the table"
 	@echo "make lint    style, types and import rules"
 	@echo "make format  format the Python code"
 	@echo "make lock    write the lock files from requirements.in and requirements-dev.in (UPGRADE=1: newest versions)"
@@ -54,6 +55,9 @@ test-cluster: $(VENV)/.installed-dev
 
 cluster: $(VENV)/.installed-dev
 	@exec env PYTHONPATH=.:platform $(PY) -m tests.controlplane.serve
+
+bench: $(VENV)/.installed-dev
+	@exec env PYTHONPATH=.:platform $(PY) -m tests.benchmarks $(if $(WRITE),--write)
 
 lint: $(VENV)/.installed-dev
 	$(VENV)/bin/ruff check .
