@@ -208,11 +208,14 @@ class Snapshot:
 
     def _orphaned_pod_groups(self) -> Iterator[Orphan]:
         for pod_group in self._index.objects[names.POD_GROUPS.plural].values():
-            yield from self._orphan(names.POD_GROUPS, pod_group, pod_group.metadata)
+            if not self._has_owner(pod_group):
+                yield from self._orphan(names.POD_GROUPS, pod_group.metadata)
 
     def _orphaned_workloads(self) -> Iterator[Orphan]:
         """Those of Jobs repeat our labels in their pod template; those of pods do not, but stand in a queue of ours."""
         for workload in self._index.objects[names.WORKLOADS.plural].values():
+            if self._has_owner(workload):
+                continue
             owner = workload.metadata.owner
             if owner is not None and owner.kind == "Pod":
                 queue = self._index.local_queues.get((workload.metadata.namespace, workload.spec.queue_name))
@@ -221,18 +224,21 @@ class Snapshot:
                 marks = (part.template.metadata.labels for part in workload.spec.pod_sets)
                 ours = any(self._index.key_of(labels) is not None for labels in marks)
             if ours:
-                yield from self._orphan(names.WORKLOADS, workload, workload.metadata)
+                yield from self._orphan(names.WORKLOADS, workload.metadata)
 
-    def _orphan(self, kind: names.Kind, item: Workload | PodGroup, meta: Meta) -> Iterator[Orphan]:
+    def _has_owner(self, item: Workload | PodGroup) -> bool:
+        uid = owner_uid(item)
+        return any(uid in self._index.objects[kind.plural] for kind in _OWNER_KINDS.values())
+
+    def _orphan(self, kind: names.Kind, meta: Meta) -> Iterator[Orphan]:
+        """Of an object without an owner. Where owners of its kind were never listed, that says nothing."""
         owner, created_at = meta.owner, moment(meta.creation_timestamp)
         if owner is None or created_at is None or meta.deletion_timestamp is not None:
             return
         owner_kind = _OWNER_KINDS.get(owner.kind)
         if owner_kind is None or owner_kind.plural not in self._given:
             return
-        if owner_uid(item) not in self._index.objects[owner_kind.plural]:
-            missing = (owner_kind, owner.name, owner.uid)
-            yield Orphan(kind, meta.namespace, meta.name, meta.uid, created_at, missing)
+        yield Orphan(kind, meta.namespace, meta.name, meta.uid, created_at, (owner_kind, owner.name, owner.uid))
 
     def without_pod_group(self) -> tuple[Ungathered, ...]:
         """Admitted Jobs whose pods would wait for ever without a word (B3)."""
