@@ -14,7 +14,10 @@ from tests.cast import build_cast
 from tests.pages.conftest import visitor_of
 from tests.pages.crowd import crowd
 
-pytestmark = pytest.mark.django_db  # the fixture below keeps the rows; the mark has the database made at all
+pytestmark = [
+    pytest.mark.django_db,  # the fixture below keeps the rows; the mark has the database made at all
+    pytest.mark.timeout(400),  # ten thousand jobs are made once
+]
 
 EVERYBODY = ("eng-vision-1", "eng-vision-2", "eng-language-1", "eng-robotics-1")
 PAGES = [
