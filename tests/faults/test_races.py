@@ -64,7 +64,13 @@ def stall(stage: Rehearsal, point: str) -> None:
         stage.one_pass(seconds)
 
 
-@pytest.mark.parametrize("story", [s for s in STORIES if "hold" not in s.name], ids=lambda story: story.name)
+CANNOT_STALL = ("hold", "meanwhile")
+"""Stories that ask for something in a state that is over after a stall of half a minute."""
+
+
+@pytest.mark.parametrize(
+    "story", [s for s in STORIES if not any(word in s.name for word in CANNOT_STALL)], ids=lambda story: story.name
+)
 def test_a_worker_that_wakes_up_after_its_lease_changes_nothing(cast: Cast, story: Story) -> None:
     report = rehearse(
         cast,
