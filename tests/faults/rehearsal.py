@@ -125,8 +125,9 @@ class Rehearsal:
         raise AssertionError("died twice")
 
     def _wait_for(self, state: str) -> None:
+        """Until the job is in this state, or in one of several: ``queued or running``."""
         for seconds in REST:
-            if self.job().state == state:
+            if self.job().state in state.split(" or "):
                 return
             self.one_pass(seconds)
         raise AssertionError(f"{self.job().state} instead of {state}")
