@@ -17,7 +17,8 @@ from common.api import errors, object_body
 from common.errors import FieldProblem, InvalidInput, error_body
 from jobs import selectors
 from jobs.api import schemas
-from jobs.domain.operations import Operation
+from jobs.domain.operations import Cell, Effect, Operation
+from jobs.labels import EFFECTS
 from jobs.models import Job
 from jobs.services.bulk import Entry, jobs_submit, place_of
 from jobs.services.bulk_operate import Outcome, Result, jobs_operate
@@ -83,16 +84,23 @@ class BulkOperateView(APIView):
         tags=["jobs"],
     )
     def post(self, request: Request) -> Response:
-        """One operation on up to 200 jobs; each has its own result, and one that is refused stops no other."""
+        """One operation on up to 200 jobs; each has its own result, and one that is refused stops no other.
+
+        With `dry_run` nothing is done: the results say what would become of each job as it stands.
+        """
         body = object_body(request)
+        dry_run = body.get("dry_run", False)
+        if not isinstance(dry_run, bool):
+            raise InvalidInput([FieldProblem("dry_run", "not_a_boolean", _("Send true or false."))])
         results = jobs_operate(
             actor=actor_of_request(request),
             operation=_operation(body.get("operation")),
             ids=body.get("ids"),
             data=body,
+            dry_run=dry_run,
         )
         counts = {outcome.value: sum(result.outcome is outcome for result in results) for outcome in Outcome}
-        return Response({**counts, "results": [_result(result) for result in results]})
+        return Response({"dry_run": dry_run, **counts, "results": [_result(result) for result in results]})
 
 
 def _operation(word: Any) -> Operation:
@@ -109,5 +117,22 @@ def _result(result: Result) -> dict[str, Any]:
         "id": result.public_id,
         "outcome": result.outcome.value,
         "status": result.error.status if result.error else 200,
+        "effect": _effect(result),
         "errors": error_body(result.error)["errors"] if result.error else [],
+    }
+
+
+def _effect(result: Result) -> dict[str, Any] | None:
+    """What the table says happens to the job; None for one that is refused."""
+    if result.found is None or result.found.effect is None:
+        return None
+    found, effect = result.found, result.found.effect
+    if result.outcome is Outcome.UNCHANGED and effect is not Effect.NO_CHANGE:  # the wished value is the present one
+        found, effect = Cell(Effect.NO_CHANGE), Effect.NO_CHANGE
+    return {
+        "code": effect.value,
+        "text": str(EFFECTS[effect]),
+        "place": found.place.value,
+        "makes": found.makes.value,
+        "loses_work": found.loses_work,
     }

@@ -14,7 +14,7 @@ from accounts.actors import Actor
 from accounts.policy import Action, can
 from clusters.contract import REPLICAS_MAX, CodeKind
 from common.api import ErrorOut, field_names
-from jobs.domain.operations import Operation
+from jobs.domain.operations import Effect, Makes, Operation, Place
 from jobs.domain.words import Flag, Framework, JobState, Kind, Priority
 from jobs.models import Attempt, Job, Run
 from jobs.privacy import facts_for
@@ -203,6 +203,18 @@ class BulkOperateIn(serializers.Serializer[Any]):
     priority_reason = serializers.CharField(required=False, allow_blank=True)
     beneficiary = serializers.CharField(required=False)
     until = serializers.DateTimeField(required=False)
+    replicas = serializers.IntegerField(required=False, min_value=1, max_value=REPLICAS_MAX)
+    dry_run = serializers.BooleanField(required=False, help_text="Only say what would become of each job.")
+
+
+class EffectOut(serializers.Serializer[Any]):
+    """What happens to one job; docs/operations.md has the whole table."""
+
+    code = serializers.ChoiceField(choices=_words(Effect))
+    text = serializers.CharField()
+    place = serializers.ChoiceField(choices=_words(Place))
+    makes = serializers.ChoiceField(choices=_words(Makes))
+    loses_work = serializers.BooleanField()
 
 
 class BulkResultOut(serializers.Serializer[Any]):
@@ -211,10 +223,12 @@ class BulkResultOut(serializers.Serializer[Any]):
     id = serializers.CharField()
     outcome = serializers.ChoiceField(choices=_words(Outcome))
     status = serializers.IntegerField()
+    effect = EffectOut(allow_null=True)
     errors = ErrorOut(many=True)  # type: ignore[assignment] # shadows a property that is not used here
 
 
 class BulkOperateOut(serializers.Serializer[Any]):
+    dry_run = serializers.BooleanField()
     done = serializers.IntegerField()
     unchanged = serializers.IntegerField()
     refused = serializers.IntegerField()

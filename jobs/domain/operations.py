@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from clusters.contract import Capability
 from jobs.domain.words import LIVE_STATES, TERMINAL_STATES, JobState
 
 
@@ -35,6 +36,17 @@ class Refusal(StrEnum):
     BEING_CANCELLED = "being_cancelled"
     BEING_REQUEUED = "being_requeued"
     NO_SERVICE = "no_service"
+    NOT_OFFERED = "not_offered"  # by the job's cluster
+
+
+NEEDS: dict[Operation, Capability] = {
+    Operation.HOLD: Capability.HOLD,
+    Operation.RESUME: Capability.HOLD,
+    Operation.PREEMPT: Capability.HOLD,  # the victim is held for a while
+    Operation.PRIORITY: Capability.PRIORITY,
+    Operation.SCALE: Capability.SCALE,
+}
+"""What a backend must be able to do; the other operations are made of submit and cancel, which each one can do."""
 
 
 class Place(StrEnum):

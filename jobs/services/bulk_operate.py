@@ -41,33 +41,45 @@ class Result:
     outcome: Outcome
     job: Job | None = None
     error: DomainError | None = None
+    found: Cell | None = None  # what the table says; None for one that is refused
 
 
 def jobs_operate(
-    *, actor: Actor, operation: Operation, ids: Any, data: Mapping[str, Any] | None = None
+    *,
+    actor: Actor,
+    operation: Operation,
+    ids: Any,
+    data: Mapping[str, Any] | None = None,
+    dry_run: bool = False,
 ) -> list[Result]:
     """Record the wish for each job that allows it, in one transaction; one result for each id, in order.
 
-    ``data`` holds the fields of preempt and priority. Raises InvalidInput (400) for a request that makes no sense
-    for any job; what is wrong with one job is in its result.
+    ``data`` holds the fields of preempt, priority and scale. With ``dry_run`` the results are what would become of
+    each job, decided the same way, and nothing is written. Raises InvalidInput (400) for a request that makes no
+    sense for any job; what is wrong with one job is in its result.
     """
     public_ids = _checked(ids)
     wish = wish_of(actor, operation, data or {})
     results: dict[str, Result] = {}
     acts = []
     with transaction.atomic():
-        locked = _visible(actor, public_ids).select_for_update().order_by("pk")  # one order for all: no deadlock
-        jobs = {job.public_id: job for job in locked}
+        rows = _visible(actor, public_ids)
+        if not dry_run:
+            rows = rows.select_for_update(of=("self",)).order_by("pk")  # one order for all: no deadlock
+        jobs = {job.public_id: job for job in rows}
         for public_id in dict.fromkeys(public_ids):
             job = jobs.get(public_id)
             try:
+                found = cell_for(actor, operation, _seen(job))
                 act = decide(actor, _seen(job), wish)
             except DomainError as error:
                 results[public_id] = Result(public_id, Outcome.REFUSED, job, error)
                 continue
-            results[public_id] = Result(public_id, Outcome.UNCHANGED if act is None else Outcome.DONE, job)
+            results[public_id] = Result(public_id, Outcome.UNCHANGED if act is None else Outcome.DONE, job, found=found)
             if act is not None:
                 acts.append(act)
+        if dry_run:
+            return [results[public_id] for public_id in public_ids]
         record_acts(actor, operation, acts, timezone.now())
         if acts:
             send("jobs.sweep")
@@ -117,7 +129,9 @@ def _checked(ids: Any) -> list[str]:
 
 def _visible(actor: Actor, public_ids: Sequence[str]) -> QuerySet[Job]:
     """Those of the jobs that the actor may see."""
-    rows = Job.objects.filter(public_id__in=[public_id for public_id in public_ids if is_ulid(public_id)])
+    rows = Job.objects.select_related("cluster").filter(
+        public_id__in=[public_id for public_id in public_ids if is_ulid(public_id)]
+    )
     return visible(actor, rows, Action.JOB_VIEW)
 
 

@@ -14,10 +14,11 @@ from django.utils import timezone
 
 from accounts.actors import Actor
 from accounts.policy import Action, require
+from clusters.services import capabilities_of
 from common.errors import DomainError
 from common.faults import reach
 from common.hints import send
-from jobs.domain.operations import Cell, Effect, Operation, Refusal, Situation, cell
+from jobs.domain.operations import NEEDS, Cell, Effect, Operation, Refusal, Situation, cell
 from jobs.domain.words import TERMINAL_STATES, Desired, JobState, Priority
 from jobs.labels import REFUSALS
 from jobs.models import Job
@@ -71,7 +72,10 @@ def situation_of(job: Job) -> Situation:
 
 
 def cell_of(operation: Operation, job: Job) -> Cell:
-    """What the table says about the job as it stands."""
+    """What the table says about the job as it stands, and its cluster can do."""
+    needed = NEEDS.get(operation)
+    if needed is not None and needed not in capabilities_of(job.cluster):
+        return Cell(None, refusal=Refusal.NOT_OFFERED)
     if operation is Operation.SCALE and not job.is_service:
         return Cell(None, refusal=Refusal.NO_SERVICE)
     return cell(operation, situation_of(job))
@@ -93,7 +97,7 @@ def job_operate(*, actor: Actor, job: Job, operation: Operation, data: Mapping[s
         require(actor, action, job)
     wish = wish_of(actor, operation, data or {})
     with transaction.atomic():
-        locked = Job.objects.select_for_update().get(pk=job.pk)
+        locked = Job.objects.select_related("cluster").select_for_update(of=("self",)).get(pk=job.pk)
         act = decide(actor, locked, wish)
         if act is not None:
             record_acts(actor, operation, [act], timezone.now())

@@ -17,11 +17,14 @@ from accounts.policy import TABLE, PolicyRole, Scope
 from clusters.contract import INFRASTRUCTURE_FAILURES
 from clusters.domain.reasons import ReasonCode
 from clusters.domain.states import RULES, ObservedState
+from clusters.labels import KINDS as CLUSTER_KINDS
+from clusters.registry import backend_class, kinds
 from common.phrases import close_up, listed
-from jobs.domain.operations import Cell, Operation, Situation, cell, situations
+from jobs.domain.operations import NEEDS, Cell, Operation, Situation, cell, situations
 from jobs.domain.words import INFRA_RETRY_LIMIT, JobState
 from jobs.labels import EFFECTS, FLAGS, LOSES_WORK, MAKES, OPERATIONS, PLACES, REFUSALS, STATES
 from jobs.reasons import reason_text
+from jobs.services.operations import ACTIONS
 
 LANGUAGES = {"en": "", "zh-hans": ".zh-CN"}
 TWINS = {"en": ("简体中文", ".zh-CN"), "zh-hans": ("English", "")}
@@ -145,15 +148,16 @@ def _outcome(found: Cell) -> str:
 def _operations() -> str:
     sections = []
     for operation in Operation:
+        sections.append(_heading(OPERATIONS[operation]))
+        sections.append(_("Who may: %(who)s. Where: %(where)s.") % {"who": _who(operation), "where": _where(operation)})
         same: dict[Cell, list[Situation]] = {}
         for situation in situations():
             same.setdefault(cell(operation, situation), []).append(situation)
         rows = [[_situations(found), _outcome(each), MAKES[each.makes] or "–"] for each, found in same.items()]
-        sections.append(_heading(OPERATIONS[operation]))
         sections.append(_table([_("State"), _("What happens"), _("Makes")], rows))
     return _page(
         _("Operations"),
-        _("What each operation does in each state. Who may do it: see permissions."),
+        _("What each operation does in each state, who may do it, and on which kinds of cluster."),
         _(
             "A preempted job gives way: it is out of the queue until the job named as its beneficiary has its cards or"
             " waits for them no more, for at most 15 minutes. Then it is in the queue again, in its old place. Whoever"
@@ -164,16 +168,41 @@ def _operations() -> str:
     )
 
 
+def _who(operation: Operation) -> str:
+    row, roles, scopes = TABLE[ACTIONS[operation]], _roles(), _scopes()
+    told = (
+        _("%(role)s (%(scope)s)") % {"role": roles[role], "scope": scopes[row[role]]}
+        for role in roles
+        if row[role] is not Scope.NONE
+    )
+    return listed(told)
+
+
+def _where(operation: Operation) -> str:
+    """Kinds of cluster whose backend has what the operation needs."""
+    needed = NEEDS.get(operation)
+    return listed(
+        str(CLUSTER_KINDS[kind]) for kind in kinds() if needed is None or needed in backend_class(kind).capabilities
+    )
+
+
 # --------------------------------------------------------------------------- permissions
 
 
-def _permissions() -> str:
-    roles = {
+def _roles() -> dict[PolicyRole, str]:
+    return {
         PolicyRole.ENGINEER: _("Engineer"),
         PolicyRole.LEAD: _("Team lead"),
         PolicyRole.ADMIN: _("Platform admin"),
     }
-    scopes = {Scope.NONE: "–", Scope.OWN: _("own"), Scope.TEAM: _("the team's"), Scope.ALL: _("everybody's")}
+
+
+def _scopes() -> dict[Scope, str]:
+    return {Scope.NONE: "–", Scope.OWN: _("own"), Scope.TEAM: _("the team's"), Scope.ALL: _("everybody's")}
+
+
+def _permissions() -> str:
+    roles, scopes = _roles(), _scopes()
     rows = [[f"`{action.value}`", *(scopes[row[role]] for role in roles)] for action, row in TABLE.items()]
     return _page(
         _("Permissions"),

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from jobs.api.schemas import JobOut
+from jobs.models import Job
 from tests.api.client import Api, refused
 from tests.cast import Cast
+from tests.services.support import row_counts
 from tests.stage import BODY
 
 MISSING = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
@@ -99,6 +101,36 @@ def test_each_id_of_an_operation_has_its_own_result(cast: Cast) -> None:
     again = api.call("POST", "jobs/bulk-operate", {"operation": "cancel", "ids": mine}).json()
     assert (again["done"], again["unchanged"]) == (0, 2)
     assert Api("eng-language-1").get(f"jobs/{foreign}")["reason"]["code"] == "submitted"
+
+
+def test_a_dry_run_says_what_would_become_of_each_and_changes_nothing(cast: Cast) -> None:
+    api = Api("eng-vision-1")
+    mine, held = (api.submit(_body())["id"] for _ in range(2))
+    api.call("POST", f"jobs/{held}/hold")
+    teammates = Api("eng-vision-2").submit(_body())["id"]
+    before = row_counts()
+    body = {"operation": "hold", "ids": [mine, held, teammates, MISSING], "dry_run": True}
+    told = api.call("POST", "jobs/bulk-operate", body).json()
+    assert told["dry_run"] is True and row_counts() == before
+    assert not Job.objects.get(public_id=mine).held
+    assert (told["done"], told["unchanged"], told["refused"]) == (1, 1, 2)
+    effects = [result["effect"] and (result["effect"]["code"], result["effect"]["place"]) for result in told["results"]]
+    assert effects == [("leaves_queue", "kept"), ("no_change", "kept"), None, None]
+    assert told["results"][0]["effect"]["text"] == "The job leaves the queue until somebody resumes it."
+    done = api.call("POST", "jobs/bulk-operate", {**body, "dry_run": False}).json()
+    assert done["dry_run"] is False and done["results"] == told["results"]
+    assert Job.objects.get(public_id=mine).held
+    assert refused(api, 400, "POST", "jobs/bulk-operate", {**body, "dry_run": "no"}) == [("dry_run", "not_a_boolean")]
+
+
+def test_a_dry_run_of_a_priority_asks_for_the_same_reason(cast: Cast) -> None:
+    lead = Api("lead-vision")
+    public_id = Api("eng-vision-1").submit(_body())["id"]
+    body = {"operation": "priority", "ids": [public_id], "priority": "urgent", "dry_run": True}
+    told = lead.call("POST", "jobs/bulk-operate", body).json()
+    assert [error["attr"] for error in told["results"][0]["errors"]] == ["priority_reason"]
+    same = lead.call("POST", "jobs/bulk-operate", {**body, "priority": "normal"}).json()
+    assert same["results"][0]["effect"]["code"] == "no_change" and same["unchanged"] == 1
 
 
 def test_a_priority_for_many_needs_its_reason_only_once(cast: Cast) -> None:

@@ -6,11 +6,13 @@ import pytest
 from django.db import transaction
 
 from accounts.models import AuditEvent, Membership, Role
+from clusters.backends.sandbox.backend import SandboxBackend
 from common.errors import DomainError, NotAllowed
-from jobs.domain.operations import Operation, Situation, situations
+from jobs.domain.operations import NEEDS, Operation, Situation, situations
 from jobs.domain.words import JobState
 from jobs.models import Attempt, Job, JobEvent
 from jobs.selectors import possible_operations
+from jobs.services.bulk_operate import jobs_operate
 from jobs.services.operations import job_operate
 from jobs.services.submit import job_submit
 from quotas.models import Demand
@@ -204,6 +206,32 @@ def test_a_platform_admin_who_is_a_stranger_to_the_team_may_operate_but_a_foreig
                 )
                 assert error.status == 403
         assert job_operate(actor=cast.actor("admin"), job=job, operation=Operation.HOLD).held
+
+
+@pytest.mark.parametrize("operation", list(Operation))
+def test_what_a_cluster_cannot_do_is_refused_there_and_said_so(
+    cast: Cast, operation: Operation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A backend may lack an ability; nothing that it will never carry out is recorded."""
+    with Stage(cast) as stage:
+        job = _subject(job_in(stage, Situation(JobState.RUNNING)), operation)
+        lacking = SandboxBackend.capabilities - {NEEDS.get(operation)}
+        monkeypatch.setattr(SandboxBackend, "capabilities", lacking)
+        before = row_counts()
+        shown = {p.operation: p for p in possible_operations(viewer=cast.actor(LEAD), job=job)}[operation]
+        try:
+            code = None
+            _operate(cast, LEAD, job, operation)
+        except DomainError as error:
+            code = error.code
+        if operation in NEEDS:
+            assert (code, shown.allowed, row_counts()) == ("not_offered", False, before)
+        else:
+            assert code == ("still_active" if operation is Operation.RESTART else None)
+        (result,) = jobs_operate(
+            actor=cast.actor(LEAD), operation=operation, ids=[job.public_id], data=particulars(operation), dry_run=True
+        )
+        assert (result.error is not None and result.error.code == "not_offered") is (operation in NEEDS)
 
 
 def test_a_restart_needs_the_right_to_the_jobs_priority(cast: Cast) -> None:
