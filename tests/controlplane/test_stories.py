@@ -105,12 +105,12 @@ def test_an_image_that_cannot_be_pulled_holds_its_cards_for_ten_minutes_only(con
 
 @pytest.mark.parametrize("stage", ["queued", "creating", "running"])
 def test_a_cancel_is_over_when_the_objects_are_gone(console: Console, stage: str) -> None:
-    job = console.submit(
-        cards=32 if stage == "queued" else 8, image=MISSING_IMAGE if stage == "creating" else "registry.example/a:1"
-    )
     if stage == "queued":  # more than the team has while the other team uses its own
         console.shares(vision=25, language=75)
         console.until(console.submit("eng-language-1", cards=8), "running")
+    job = console.submit(
+        cards=32 if stage == "queued" else 8, image=MISSING_IMAGE if stage == "creating" else "registry.example/a:1"
+    )
     console.until(job, stage)
     for pod in console.pods(job):  # it takes its time to end
         path = names.PODS_KIND.path(pod["metadata"]["namespace"], pod["metadata"]["name"])
