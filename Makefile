@@ -15,10 +15,12 @@ ifneq ($(shell test -x $(PY) && echo yes),yes)
 $(shell rm -f $(VENV)/.installed-run $(VENV)/.installed-dev)
 endif
 
-.PHONY: help run test test-cluster cluster bench lint format lock
+.PHONY: help run backup restore test test-cluster cluster bench lint format lock
 
 help:
 	@echo "make run     start the console: PORT=8000, SLUICE_STATE_DIR=folder, DEMO=0 for an empty one"
+	@echo "make backup  write the whole database into one file, also while the console runs: FILE=name WITH_KEYS=1"
+	@echo "make restore put a backup in the place of the stopped console's database: FILE=name REPLACE=1 TAKE_KEYS=1"
 	@echo "make test    run all tests"
 	@echo "make cluster start a real control plane with fake nodes to connect the console to: STATE=folder"
 	@echo "make test-cluster  run the tests on a real control plane alone: SLUICE_TEST_KUEUE=0.17 for the older Kueue"
@@ -37,6 +39,14 @@ $(VENV)/.installed-dev: requirements-dev.lock deploy/bootstrap.lock
 
 run: $(VENV)/.installed-run
 	@exec env SLUICE_DEMO=$(DEMO) $(PY) -m console.embedded --stop-with-parent
+
+# Both find the state folder as `make run` does, and start its servers where they do not run.
+backup: $(VENV)/.installed-run
+	@exec $(PY) -m console.embedded --manage backup $(FILE) $(if $(WITH_KEYS),--with-keys)
+
+restore: $(VENV)/.installed-run
+	$(if $(FILE),,$(error FILE=name says which backup))
+	@exec $(PY) -m console.embedded --manage restore $(FILE) $(if $(REPLACE),--replace) $(if $(TAKE_KEYS),--take-keys)
 
 # Every tier runs, also when one before it failed. A tier without a folder is named and passed over.
 test: $(VENV)/.installed-dev

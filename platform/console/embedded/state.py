@@ -14,7 +14,8 @@ import re
 import secrets
 import shutil
 import tempfile
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from console.embedded.errors import EmbeddedError
@@ -33,7 +34,10 @@ PLAIN_PATH = re.compile(r"[A-Za-z0-9/._-]+")
 
 @dataclass(frozen=True)
 class Secrets:
-    """What is drawn once per installation and never changes: losing it loses sign-ins and encrypted fields."""
+    """What is drawn once per installation: losing it loses sign-ins and encrypted fields.
+
+    It never changes, but that a restored backup may add keys (`add_fernet_keys`).
+    """
 
     secret_key: str
     fernet_keys: str
@@ -152,6 +156,13 @@ class StateDir:
         )
         write_private(path, json.dumps(asdict(drawn), indent=1) + "\n")
         return drawn
+
+    def add_fernet_keys(self, keys: Sequence[str]) -> None:
+        """Also open what was sealed with these keys; new values go on being sealed with the first of our own."""
+        path = self.path / SECRETS_NAME
+        known = Secrets(**json.loads(path.read_text()))
+        together = dict.fromkeys((*known.fernet_keys.split(","), *keys))
+        write_private(path, json.dumps(asdict(replace(known, fernet_keys=",".join(together))), indent=1) + "\n")
 
     def read_instance(self) -> Instance | None:
         """What the running supervisor (or one that was killed) has written, None when there is nothing to read."""

@@ -9,13 +9,20 @@ from __future__ import annotations
 import os
 import signal
 import time
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import FrameType
 
 from console.embedded import postgres, valkey
-from console.embedded.children import ROOT, Command, console_commands, console_environment, setup_commands
+from console.embedded.children import (
+    ROOT,
+    Command,
+    console_commands,
+    console_environment,
+    manage_command,
+    setup_commands,
+)
 from console.embedded.errors import EmbeddedError
 from console.embedded.osuser import choose_service_user
 from console.embedded.postgres import Postgres, data_folders
@@ -26,6 +33,7 @@ from console.embedded.state import Instance, Lock, StateDir, default_state_dir
 from console.embedded.terminal import Terminal
 from console.embedded.valkey import Valkey
 from console.embedded.web import WebAddress
+from console.version import product_version
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 APP_STOP_LADDER = ((signal.SIGTERM, 3.0),)
@@ -80,11 +88,40 @@ class Supervisor:
             if self._stopping:
                 self._terminal.say("Stopped.")
 
+    def run_command(self, argv: Sequence[str]) -> int:
+        """Run one `manage.py` command on this terminal and return its exit code.
+
+        Where the console does not run, its servers are started for the command and stopped after it.
+        """
+        self._listen_to_signals()
+        state = StateDir(default_state_dir())
+        lock = state.lock()
+        if lock is None:
+            return self._command(argv, {**self._environ})
+        try:
+            children_lock = self._children_lock(state)
+            self._closers.append(children_lock.close)
+            instance = self._start_servers(state, WebAddress.from_environment(self._environ), children_lock)
+            return self._command(argv, console_environment(instance, state.path))
+        finally:
+            self._stop_everything(state)
+            lock.close()
+
+    def _command(self, argv: Sequence[str], env: Mapping[str, str]) -> int:
+        """The command's exit code. Raises StopRequested, with the command ended."""
+        child = ChildProcess(manage_command(argv), env=env, death_signal=signal.SIGKILL, cwd=Path.cwd())
+        try:
+            while child.running:
+                self._pause(TICK_SECONDS)
+        finally:
+            stop_all([(child, APP_STOP_LADDER)])
+        return child.exit_code or 0
+
     def _run_locked(self, state: StateDir, address: WebAddress, started: float) -> None:
         children_lock = self._children_lock(state)
         self._closers.append(children_lock.close)
         address.require_free()
-        self._terminal.say(f"Sluice {_version()} starts; its state lies in {state.path}.")
+        self._terminal.say(f"Sluice {product_version()} starts; its state lies in {state.path}.")
         instance = self._start_servers(state, address, children_lock)
         state.write_instance(instance)
         self._closers.append(state.remove_instance)
@@ -155,7 +192,7 @@ class Supervisor:
             self._start_valkey(broker, state, [children_lock.fd])
             redis_url = broker.url
         return Instance(
-            version=_version(),
+            version=product_version(),
             database_url=database_url,
             redis_url=redis_url,
             secret_key=secrets.secret_key,
@@ -281,11 +318,6 @@ def _spawn_app(
         return ChildProcess(argv, env=env, death_signal=death_signal, output=log, cwd=ROOT, pass_fds=[children_lock.fd])
     finally:
         os.close(log)
-
-
-def _version() -> str:
-    with (ROOT / "pyproject.toml").open("rb") as file:
-        return str(tomllib.load(file)["project"]["version"])
 
 
 def _already_running(state: StateDir) -> str:
