@@ -565,6 +565,14 @@ class Tidying(Protocol):
 
 
 @runtime_checkable
+class Tracing(Protocol):
+    """Finds an attempt by its marks, for one whose job the database does not know (any more)."""
+
+    def trace(self, job_ulid: str, attempt: int) -> WorkloadRef | None:
+        """The object as it is on the cluster now; None if it is not there."""
+
+
+@runtime_checkable
 class Watchable(Protocol):
     """WATCH: be told of changes at once instead of looking again and again (decision 27)."""
 

@@ -313,6 +313,7 @@ def _priority(word: object) -> str:
 
 _EVENTS: dict[str, Callable[[_Known], str]] = {
     "submitted": _plain(lambda: _("Submitted.")),
+    "attempt_adopted": _plain(lambda: _("The cluster runs an attempt that was not recorded here: it is taken over.")),
     "asked_cancel": _plain(lambda: _("Asked to cancel.")),
     "asked_restart": _plain(lambda: _("Asked to restart: a new attempt at the end of the queue.")),
     "asked_hold": _plain(lambda: _("Asked to hold.")),

@@ -7,6 +7,7 @@ from celery import shared_task
 from jobs.housekeeping import clear_old_rows, clear_unused_archives
 from jobs.logs import collect_logs
 from jobs.reconcile.loop import reconcile_jobs, sweep
+from jobs.strays import tell_of_strays
 
 
 @shared_task(name="jobs.sweep")
@@ -29,6 +30,7 @@ def collect_logs_task() -> None:
 
 @shared_task(name="jobs.housekeeping")
 def housekeeping_task() -> None:
-    """Drop bookkeeping that nobody needs any more, and uploads that no job has named."""
+    """Drop bookkeeping that nobody needs any more and uploads that no job has named; name objects of no job."""
     clear_old_rows()
     clear_unused_archives()
+    tell_of_strays()

@@ -16,6 +16,7 @@ from jobs.domain.moves import AttemptView, JobView, Rest, Sight
 from jobs.domain.runs import RunView
 from jobs.domain.words import Desired, JobState, Kind, Priority, priority_value
 from jobs.models import Attempt, Job, Run
+from jobs.reconcile.adopt import adopt_newer_attempts
 
 logger = logging.getLogger(__name__)
 
@@ -54,9 +55,10 @@ def load(job_ids: Sequence[int]) -> list[Loaded | Unreadable]:
     """Everything about these jobs as of now. One whose rows cannot be read stops no other."""
     if not job_ids:
         return []
-    jobs = list(
-        Job.objects.filter(pk__in=job_ids).select_related("team", "cluster", "group", "local_queue__queue", "sync")
-    )
+    jobs = _jobs(job_ids)
+    rows = observed_rows([job.public_id for job in jobs])
+    if adopt_newer_attempts(jobs, rows):
+        jobs = _jobs(job_ids)
     attempts: dict[int, list[Attempt]] = defaultdict(list)
     newest_number = {job.pk: job.attempt_no for job in jobs}
     for attempt in Attempt.objects.filter(job__in=job_ids).order_by("number"):
@@ -66,7 +68,6 @@ def load(job_ids: Sequence[int]) -> list[Loaded | Unreadable]:
     runs: dict[int, list[RunView]] = defaultdict(list)
     for run in Run.objects.filter(attempt__in=[a.pk for a in newest.values()], replica=0).order_by("ordinal"):
         runs[run.attempt_id].append(run_view(run))
-    rows = observed_rows([job.public_id for job in jobs])
     snapshots = group_snapshots()
     beneficiaries = _beneficiaries(jobs)
     result: list[Loaded | Unreadable] = []
@@ -86,6 +87,11 @@ def load(job_ids: Sequence[int]) -> list[Loaded | Unreadable]:
             logger.exception("rows of %s cannot be read", job.public_id)
             result.append(Unreadable(job))
     return result
+
+
+def _jobs(job_ids: Sequence[int]) -> list[Job]:
+    related = ("team", "cluster", "group", "local_queue__queue", "sync")
+    return list(Job.objects.filter(pk__in=job_ids).select_related(*related))
 
 
 def _beneficiaries(jobs: Sequence[Job]) -> dict[int, Job]:

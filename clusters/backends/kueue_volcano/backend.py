@@ -104,6 +104,16 @@ class KueueVolcanoBackend:
         if uid is not None:
             self._objects.remove(kind, ref.space, ref.object_name, uid)
 
+    def trace(self, job_ulid: str, attempt: int) -> WorkloadRef | None:
+        marks = {names.INSTALLATION: self._installation, names.JOB: job_ulid.lower(), names.ATTEMPT: str(attempt)}
+        selector = {"labelSelector": ",".join(f"{name}={value}" for name, value in marks.items())}
+        for kind in (names.JOBS, names.DEPLOYMENTS):
+            for found in heads_of(self._client.get(kind.path(), selector)):
+                if self._objects.is_ours(found, job_ulid, attempt):
+                    job_kind = INFERENCE if kind is names.DEPLOYMENTS else "training"
+                    return WorkloadRef(job_ulid, attempt, found.namespace, found.name, found.uid, job_kind)
+        return None
+
     def set_held(self, ref: WorkloadRef, held: bool) -> None:
         """Training: the Workload is made inactive (V5). Inference: no replicas."""
         kind = _kind_of(ref)

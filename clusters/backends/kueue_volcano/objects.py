@@ -23,6 +23,7 @@ class _Owner(msgspec.Struct):
 
 class _Meta(msgspec.Struct, rename="camel"):
     name: str = ""
+    namespace: str = ""
     uid: str = ""
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}

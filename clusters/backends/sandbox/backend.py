@@ -60,6 +60,14 @@ class SandboxBackend:
             grace_ms = round(grace.total_seconds() * 1000)
             driver.send(self._cluster, Delete(driver.now_ms(), ref.object_name, grace_ms))
 
+    def trace(self, job_ulid: str, attempt: int) -> WorkloadRef | None:
+        for found in driver.touch(self._cluster).workloads.values():
+            spec = found.spec
+            if (spec.job_ulid, spec.attempt) == (job_ulid, attempt):
+                name = spec.member.service if spec.member is not None else found.name
+                return WorkloadRef(job_ulid, attempt, spec.space, name, uid_of(found), spec.kind)
+        return None
+
     def set_held(self, ref: WorkloadRef, held: bool) -> None:
         if not self._is_foreign(ref):
             driver.send(self._cluster, SetActive(driver.now_ms(), ref.object_name, active=not held))

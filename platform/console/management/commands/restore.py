@@ -9,11 +9,16 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from clusters.models import Cluster
+from clusters.sync import sync_safely
 from console.backup.archive import Archive, opened_archive
 from console.backup.errors import BackupError
 from console.backup.steps import Consent, missing_keys, restore
 from console.embedded.errors import EmbeddedError
 from console.embedded.state import SECRETS_NAME, StateDir
+from jobs.strays import strays
+
+NOT_SEEN = "it does not answer; start the console when it does, or jobs that it runs may be made a second time"
 
 
 class Command(BaseCommand):
@@ -44,8 +49,16 @@ class Command(BaseCommand):
         self.stdout.write(f"Restored what version {manifest.version} stored until {manifest.made_at}.")
         call_command("migrate", interactive=False, verbosity=0)
         self.stdout.write("The schema is that of this version. People sign in anew.")
-        self.stdout.write("Once the console runs and has looked at the clusters: `manage.py strays` names what runs")
-        self.stdout.write("there and was submitted after the backup.")
+        self._look_at_clusters()
+
+    def _look_at_clusters(self) -> None:
+        """Before anything acts on what the database remembers, it learns what the clusters have done since."""
+        for cluster in Cluster.objects.order_by("slug"):
+            seen = sync_safely(cluster)
+            self.stdout.write(f"Cluster {cluster.slug}: {'looked at' if seen else NOT_SEEN}.")
+        if found := strays():
+            self.stdout.write("Objects of jobs that this database does not know; `manage.py strays` ends them by name:")
+            self.stdout.writelines(f"{stray}\n" for stray in found)
 
 
 def _keys_to_take(archive: Archive, *, take: bool, consent: Consent) -> list[str]:
