@@ -88,8 +88,16 @@ def accelerator(resource: str) -> Accelerator | None:
     """The row of a resource name; one made up from the name for a device nobody knows; None if it is no card."""
     if "/" not in resource or _NO_ACCELERATOR.fullmatch(resource) or _PARTS.fullmatch(resource):
         return None
-    known = next((row for row in ACCELERATORS if re.fullmatch(row.pattern, resource)), None)
-    return known or Accelerator(re.escape(resource), resource.partition("/")[0])
+    return _known(resource) or Accelerator(re.escape(resource), resource.partition("/")[0])
+
+
+def is_known(resource: str) -> bool:
+    """Whether a row of the catalogue, and not the name alone, says that this is a card."""
+    return _known(resource) is not None
+
+
+def _known(resource: str) -> Accelerator | None:
+    return next((row for row in ACCELERATORS if re.fullmatch(row.pattern, resource)), None)
 
 
 _PROMISES = (("nvidia.com/gpu", "nvidia.com/gpu.product", "nvidia.com/gpu.count"),)
