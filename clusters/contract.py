@@ -579,6 +579,7 @@ class Watchable(Protocol):
     def watch(self, stop: Callable[[], bool]) -> Iterator[Observation]:
         """A complete observation first and at least each minute, partial ones of what changed between.
 
+        At least one a second, of nothing if nothing has changed: other work has its turn between them.
         Ends when ``stop`` says so; raises BackendError when the cluster cannot be followed.
         """
 

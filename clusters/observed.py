@@ -11,11 +11,10 @@ from typing import Any
 
 import msgspec
 from django.db import connection
-from django.db.models import QuerySet
 
 from clusters.contract import ClusterInventory, NodeFacts, Observation, ObservedObject, PodPhase, WorkloadFacts
 from clusters.facts_codec import facts_to_json
-from clusters.models import Cluster, Node, NodeGroup, ObservedWorkload
+from clusters.models import Cluster, Node, NodeGroup
 
 # --------------------------------------------------------------------------- observed workloads
 
@@ -34,15 +33,14 @@ ON CONFLICT (cluster_id, job_ulid, attempt_no) DO UPDATE
        cards_ending = excluded.cards_ending, seen_at = excluded.seen_at
 """
 
+_KNOWN = """
+SELECT job_ulid, attempt_no, uid, revision FROM clusters_observedworkload WHERE cluster_id = %s AND NOT gone {which}
+"""
+
 
 def store_observation(cluster: Cluster, observation: Observation) -> int:
     """Store what changed since the last look; returns how many rows were written. Needs the cluster's sync lock."""
-    known = {
-        (job, attempt): (uid, revision)
-        for job, attempt, uid, revision in _known_rows(cluster, observation).values_list(
-            "job_ulid", "attempt_no", "uid", "revision"
-        )
-    }
+    known = _known(cluster, observation)
     changed = [row for row in observation.objects if known.get((row.job_ulid, row.attempt)) != (row.uid, row.revision)]
     if changed:
         with connection.cursor() as cursor:
@@ -61,13 +59,16 @@ def store_observation(cluster: Cluster, observation: Observation) -> int:
     return len(changed) + len(gone)
 
 
-def _known_rows(cluster: Cluster, observation: Observation) -> QuerySet[ObservedWorkload]:
-    """Rows that this observation can say something about."""
-    rows = ObservedWorkload.objects.filter(cluster=cluster, gone=False)
-    if observation.complete:
-        return rows
-    jobs = {row.job_ulid for row in observation.objects} | {job for job, _ in observation.gone}
-    return rows.filter(job_ulid__in=jobs)
+def _known(cluster: Cluster, observation: Observation) -> dict[tuple[str, int], tuple[str, str]]:
+    """(uid, revision) by attempt, of the rows that this observation can say something about."""
+    which: str = ""
+    values: list[object] = [cluster.pk]
+    if not observation.complete:
+        jobs = {row.job_ulid for row in observation.objects} | {job for job, _ in observation.gone}
+        which, values = "AND job_ulid = ANY(%s)", [cluster.pk, list(jobs)]
+    with connection.cursor() as cursor:
+        cursor.execute(_KNOWN.format(which=which), values)
+        return {(job, attempt): (uid, revision) for job, attempt, uid, revision in cursor.fetchall()}
 
 
 def _mark_gone(cluster: Cluster, keys: Sequence[tuple[str, int]], at: datetime) -> None:

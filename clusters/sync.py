@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
+from functools import partial
 
 from django.db import transaction
 from django.utils import timezone
@@ -143,35 +145,55 @@ def _tidy(cluster: Cluster, backend: SchedulerBackend) -> None:
 
 
 def follow(cluster: Cluster, stop: Callable[[], bool]) -> None:
-    """Store what a watchable cluster tells until ``stop`` says so. Raises BackendError when it cannot be followed."""
+    """Store what a watchable cluster tells until ``stop`` says so. Raises BackendError when it cannot be followed.
+
+    What goes with a complete look has its turn piece by piece, so that events wait for one piece at most.
+    """
     backend = backend_for(cluster)
     assert isinstance(backend, Watchable)
+    pieces: list[Callable[[], object]] = []
     for observation in backend.watch(stop):
-        if _store_told(cluster, backend, observation):
+        says_something = observation.complete or observation.objects or observation.gone
+        if says_something and _store_told(cluster, observation):
             send("jobs.sweep")
+        if observation.complete:
+            pieces = [partial(_store_inventory_told, cluster, backend), partial(_tidy, cluster, backend)]
+        elif pieces:
+            pieces.pop(0)()
 
 
-def _store_told(cluster: Cluster, backend: SchedulerBackend, observation: Observation) -> bool:
+def _store_told(cluster: Cluster, observation: Observation) -> int:
+    """Returns how many rows were written."""
+    with _sync_lock(cluster) as taken:
+        if not taken:
+            return 0
+        with transaction.atomic():
+            written = store_observation(cluster, observation)
+            changes: dict[str, object] = {"watched_at": timezone.now(), "sync_error": "", "rest_until": None}
+            if observation.complete:
+                changes["synced_at"] = observation.read_at
+            if written or observation.complete:
+                Cluster.objects.filter(pk=cluster.pk).update(**changes)
+        return written
+
+
+def _store_inventory_told(cluster: Cluster, backend: SchedulerBackend) -> None:
+    inventory = backend.inventory()
+    with _sync_lock(cluster) as taken, transaction.atomic():
+        if taken:
+            store_inventory(cluster, inventory)
+            lacks = sorted(inventory.lacks)
+            Cluster.objects.filter(pk=cluster.pk).update(topology_aware=inventory.topology_aware, lacks=lacks)
+
+
+@contextmanager
+def _sync_lock(cluster: Cluster) -> Iterator[bool]:
+    """Waits while a periodic look is being stored: what it saw is not newer than what is told here."""
     for _ in range(LOCK_TRIES):
         with try_session_lock(LockSpace.CLUSTER_SYNC, cluster.pk) as taken:
-            if not taken:  # a periodic look is being stored; what it saw is not newer than what is told here
-                time.sleep(LOCK_PAUSE_SECONDS)
-                continue
-            with transaction.atomic():
-                written = store_observation(cluster, observation)
-                changes: dict[str, object] = {"watched_at": timezone.now(), "sync_error": "", "rest_until": None}
-                if observation.complete:
-                    inventory = backend.inventory()
-                    store_inventory(cluster, inventory)
-                    changes |= {
-                        "synced_at": observation.read_at,
-                        "topology_aware": inventory.topology_aware,
-                        "lacks": sorted(inventory.lacks),
-                    }
-                if written or observation.complete:
-                    Cluster.objects.filter(pk=cluster.pk).update(**changes)
-            if observation.complete:
-                _tidy(cluster, backend)
-            return bool(written)
+            if taken:
+                yield True
+                return
+        time.sleep(LOCK_PAUSE_SECONDS)
     logger.error("cluster %s: another look has not ended", cluster.slug)
-    return False
+    yield False

@@ -17,6 +17,7 @@ from clusters import sync
 from clusters.backends.kueue_volcano import backend, mirror, names, raw
 from clusters.backends.kueue_volcano.client import KubeClient
 from clusters.backends.kueue_volcano.lists import FOLLOWED, PAGE
+from clusters.contract import Observation
 from clusters.models import Cluster, ObservedWorkload
 from tests.benchmarks import crowd
 from tests.benchmarks.measure import Meter, Row, Sample, ratios, seconds
@@ -143,20 +144,31 @@ def both(wall: object, cpu: object) -> str:
 def _again(meter: Meter, cluster: Cluster, cold: Sequence[Sample]) -> Row:
     """The watcher lists everything again and nothing has changed."""
     look(cluster)
-    samples = []
+    samples: list[Sample] = []
     written = 0
-    store = sync._store_told
+    begun = timezone.now()
     cpu = meter.cpu_seconds()
+    store, tidy = sync._store_told, sync._tidy
 
-    def timed(*told: Any) -> bool:
-        nonlocal written, cpu
-        changed = store(*told)
-        now = meter.cpu_seconds()
-        samples.append(Sample((timezone.now() - told[2].read_at).total_seconds(), now - cpu))
-        written, cpu = written + changed, now
+    def stored(followed: Cluster, observation: Observation) -> int:
+        nonlocal written, begun
+        changed = store(followed, observation)
+        written, begun = written + changed, observation.read_at
         return changed
 
-    with patch.object(sync, "_store_told", timed), patch.object(mirror, "ROUND_SECONDS", RELIST_SECONDS):
+    def tidied(*arguments: Any) -> None:
+        """The last that is done of a look."""
+        nonlocal cpu
+        tidy(*arguments)
+        now = meter.cpu_seconds()
+        samples.append(Sample((timezone.now() - begun).total_seconds(), now - cpu))
+        cpu = now
+
+    with (
+        patch.object(sync, "_store_told", stored),
+        patch.object(sync, "_tidy", tidied),
+        patch.object(mirror, "ROUND_SECONDS", RELIST_SECONDS),
+    ):
         sync.follow(cluster, lambda: len(samples) > len(cold))
     assert not written
     wall, used = ratios(samples[1 : len(cold) + 1], cold)

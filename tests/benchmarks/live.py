@@ -16,6 +16,7 @@ from django.db import connections
 from clusters import sync
 from clusters.backends.kueue_volcano import mirror
 from clusters.backends.kueue_volcano.client import read_lines
+from clusters.contract import Observation
 from clusters.models import Cluster
 from tests.benchmarks import crowd
 from tests.benchmarks.cold import connected, forget, official
@@ -82,17 +83,21 @@ def followed(cluster: Cluster) -> Iterator[Arrivals]:
     committed: Arrivals = defaultdict(list)
     known: dict[str, str] = {}
     ready, over = threading.Event(), threading.Event()
-    store = sync._store_told
+    store, tidy = sync._store_told, sync._tidy
 
-    def timed(*told: Any) -> bool:
-        written = store(*told)
+    def timed(followed: Cluster, observation: Observation) -> int:
+        written = store(followed, observation)
         now = time.monotonic()
-        for row in told[2].objects:
+        for row in observation.objects:
             if known.setdefault(row.job_ulid, row.revision) != row.revision:
                 known[row.job_ulid] = row.revision
                 committed[row.job_ulid].append(now)
-        ready.set()  # the first is complete
         return written
+
+    def tidied(*arguments: Any) -> None:
+        """The last that is done of the first look."""
+        tidy(*arguments)
+        ready.set()
 
     def follow() -> None:
         try:
@@ -100,12 +105,11 @@ def followed(cluster: Cluster) -> Iterator[Arrivals]:
         finally:
             connections.close_all()
 
-    with patch.object(sync, "_store_told", timed):
+    with patch.object(sync, "_store_told", timed), patch.object(sync, "_tidy", tidied):
         thread = threading.Thread(target=follow)
         thread.start()
         try:
-            assert ready.wait(PATIENCE_SECONDS)
-            time.sleep(1.0)  # its watches are open
+            assert ready.wait(PATIENCE_SECONDS)  # its watches are open
             yield committed
         finally:
             over.set()

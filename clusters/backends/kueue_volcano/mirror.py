@@ -32,7 +32,7 @@ ROUND_SECONDS = 50.0
 """All kinds are listed again after this long (decision 27: at least every minute)."""
 WATCH_SECONDS = 300
 BATCH_SECONDS = 0.05
-BATCH_EVENTS = 500
+BATCH_EVENTS = 2_000
 SHORT_WATCH_SECONDS = 1.0
 BACKLOG = 20_000
 
@@ -79,12 +79,15 @@ class Mirror:
         self._client = client
         self._snapshot = snapshot
         self._installation = installation
-        self._told: queue.Queue[_Told] = queue.Queue(BACKLOG)
+        self._told: queue.SimpleQueue[_Told] = queue.SimpleQueue()
         self._over = threading.Event()
         self._listing = {followed.kind: threading.Lock() for followed in FOLLOWED}
 
     def observations(self, stop: Callable[[], bool]) -> Iterator[Observation]:
-        """Complete first. Raises the error of the kind that could not be followed."""
+        """Complete first; from then on at least one a second, of nothing if nothing happened.
+
+        Raises the error of the kind that could not be followed.
+        """
         for followed in FOLLOWED:
             self._start(f"watch-{followed.kind.plural}", partial(self._follow, followed))
         self._start("list-again", self._list_again)
@@ -119,12 +122,15 @@ class Mirror:
                 begun = True
                 with collection_paused():  # while it is worked out and stored
                     yield intake.complete()
-            elif begun and touched:
-                objects = self._snapshot.observed(touched)
-                there = {(row.job_ulid, row.attempt) for row in objects}
-                yield Observation(
-                    read_at=datetime.now(UTC), complete=False, objects=objects, gone=tuple(sorted(touched - there))
-                )
+            elif begun:
+                yield self._partial(touched)
+
+    def _partial(self, touched: set[Key]) -> Observation:
+        objects = self._snapshot.observed(touched) if touched else ()
+        there = {(row.job_ulid, row.attempt) for row in objects}
+        return Observation(
+            read_at=datetime.now(UTC), complete=False, objects=objects, gone=tuple(sorted(touched - there))
+        )
 
     def _batch(self) -> list[_Told]:
         """What has come in: waits up to a second for the first, then a moment for those that come with it."""
@@ -193,12 +199,10 @@ class Mirror:
         return ""
 
     def _put(self, told: _Told) -> None:
-        while not self._over.is_set():
-            try:
-                self._told.put(told, timeout=1.0)
-                return
-            except queue.Full:
-                continue
+        """A consumer that falls behind holds up those who tell, so that nothing piles up without bound."""
+        while self._told.qsize() >= BACKLOG and not self._over.is_set():
+            time.sleep(BATCH_SECONDS)
+        self._told.put(told)
 
 
 @dataclass(slots=True)
