@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.urls import include, path
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from rest_framework.permissions import AllowAny
 
 app_name = "api"
@@ -15,7 +15,12 @@ urlpatterns = [
     path("schema", SpectacularAPIView.as_view(permission_classes=[AllowAny], authentication_classes=[]), name="schema"),
     path(
         "docs",
-        SpectacularSwaggerView.as_view(url_name="api:schema", permission_classes=[AllowAny], authentication_classes=[]),
+        SpectacularSwaggerSplitView.as_view(
+            url_name="api:schema",
+            template_name="api_docs.html",
+            permission_classes=[AllowAny],
+            authentication_classes=[],
+        ),
         name="docs",
     ),
 ]

@@ -55,7 +55,8 @@ def server_error(request: HttpRequest) -> HttpResponse:
     if _is_api(request):
         response = _api_error(status, "server_error", _("Something broke here. Nothing was half saved; try again."))
     else:
-        response = HttpResponse(loader.get_template("500.html").render({"status": status}), status=status)
+        context = {"status": status, "csp_nonce": getattr(request, "csp_nonce", "")}
+        response = HttpResponse(loader.get_template("500.html").render(context), status=status)
     if is_away:
         response.headers["Retry-After"] = str(RETRY_AFTER_SECONDS)
     return response
