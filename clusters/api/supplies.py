@@ -137,7 +137,10 @@ def _secret(row: SecretView) -> dict[str, Any]:
     }
 
 
-def _text(body: dict[str, Any], name: str) -> str:
+def _text(body: dict[str, Any], name: str, *, is_required: bool = False) -> str:
+    """The text of a field, '' when it may be left out and is. Raises InvalidInput."""
+    if is_required and name not in body:
+        raise InvalidInput([FieldProblem(name, "required", _("Write this too; an empty text takes it away."))])
     value = body.get(name, "")
     if not isinstance(value, str) or "\x00" in value:
         raise InvalidInput([FieldProblem(name, "not_text", _("Write this as text."))])
@@ -195,7 +198,7 @@ class StorageView(APIView):
             actor=actor,
             cluster=cluster,
             team=found,
-            volume=_text(body, "volume"),
+            volume=_text(body, "volume", is_required=True),
             console_folder=_text(body, "console_folder"),
         )
         return _answer(actor, team)

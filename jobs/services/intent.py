@@ -196,9 +196,12 @@ def _place(checks: Checks, places: Sequence[QueuePlace]) -> QueuePlace | None:
     return next(has_model, places[0])
 
 
+CHOOSE_PRIORITY = _("Choose low, normal, high or urgent.")
+
+
 def priority_field(checks: Checks, actor: Actor, team_id: int | None, reason: str) -> Priority | None:
     """A priority up to the person's maximum in the team; urgent only with a reason (decision 11)."""
-    priority: Priority | None = word_field(checks, "priority", Priority, _("Choose low, normal, high or urgent."))
+    priority: Priority | None = word_field(checks, "priority", Priority, CHOOSE_PRIORITY)
     if priority is None or team_id is None:
         return priority
     target = Target(team_id=team_id)

@@ -22,8 +22,8 @@ from common.ids import is_ulid
 from jobs.domain.operations import Operation
 from jobs.domain.words import REST_MAX, Priority
 from jobs.models import Job
-from jobs.services.fields import NEVER_FITS, REASON_MAX, Checks, replicas_field
-from jobs.services.intent import priority_field
+from jobs.services.fields import NEVER_FITS, REASON_MAX, Checks, replicas_field, word_field
+from jobs.services.intent import CHOOSE_PRIORITY, priority_field
 from quotas.selectors import queue_places
 
 
@@ -108,10 +108,16 @@ def _capacity(job: Job) -> int | None:
 
 
 def wish_of(actor: Actor, operation: Operation, data: Mapping[str, Any]) -> Wish:
-    """Read a request. Raises InvalidInput; what it says beside the operation's own fields is ignored."""
+    """Read a request. Raises InvalidInput; what it says well beside the operation's own fields is ignored."""
+    checks = Checks(data)
+    for name in ("priority_reason", "beneficiary", "until"):
+        checks.text(name)
+    if operation is not Operation.PRIORITY:
+        word_field(checks, "priority", Priority, CHOOSE_PRIORITY, default=Priority.NORMAL)
+    if checks.problems:
+        raise InvalidInput(checks.problems)
     if operation is not Operation.PREEMPT:
         return Wish(operation, data)
-    checks = Checks(data)
     now = timezone.now()
     beneficiary = _beneficiary(checks, actor)
     until = _until(checks, now)
