@@ -37,6 +37,10 @@ class Cluster(models.Model):
     fingerprint = models.CharField(max_length=64, blank=True)
     settings = models.JSONField(default=dict, blank=True)
     rest_until = models.DateTimeField(null=True, blank=True)
+    surveyed_at = models.DateTimeField(null=True, blank=True)  # last whole look at its setup
+    survey_tried_at = models.DateTimeField(null=True, blank=True)
+    survey_asked_at = models.DateTimeField(null=True, blank=True)  # by a person
+    survey_error = models.CharField(max_length=64, blank=True, db_default="")  # code; '' when the last look was whole
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -129,6 +133,59 @@ class ObservedWorkload(models.Model):
 
     def __str__(self) -> str:
         return f"{self.job_ulid}/{self.attempt_no}"
+
+
+class PreflightRow(models.Model):
+    """One row of the preflight table as last found; ``since`` is when it became so."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="preflight")
+    feature = models.CharField(max_length=32)
+    verdict = models.CharField(max_length=16)
+    problem = models.CharField(max_length=32, blank=True)
+    facts = models.JSONField(default=dict, blank=True)
+    since = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "feature"], name="one_preflight_row_per_cluster_and_feature")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.feature}: {self.verdict}"
+
+
+class Notice(models.Model):
+    """Something about a cluster that its admins should know until it is over.
+
+    ``seen`` takes the banner away, not the row. At most one of a kind is open for one subject.
+    """
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="notices")
+    source = models.CharField(max_length=16)  # which watch found it
+    subject = models.CharField(max_length=120)
+    facts = models.JSONField(default=dict, blank=True)
+    opened_at = models.DateTimeField()
+    closed_at = models.DateTimeField(null=True, blank=True)
+    seen_at = models.DateTimeField(null=True, blank=True)
+    seen_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+
+    class Meta:
+        ordering = ["-opened_at", "-id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["cluster", "source", "subject"],
+                condition=models.Q(closed_at=None),
+                name="one_open_notice_per_subject",
+            )
+        ]
+        indexes = [
+            models.Index(
+                fields=["opened_at"], condition=models.Q(closed_at=None, seen_at=None), name="notices_to_be_seen"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.source}: {self.subject}"
 
 
 class TeamStorage(models.Model):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 
 from clusters.models import Cluster
+from clusters.preflight.service import preflight_due, preflight_run
 from clusters.secrets import bring_secrets
 from clusters.sync import sync_due, sync_safely
 
@@ -21,6 +22,20 @@ def sync_task(cluster_id: int) -> None:
     cluster = Cluster.objects.filter(pk=cluster_id).first()
     if cluster is not None:
         sync_safely(cluster)
+
+
+@shared_task(name="clusters.preflight_due")
+def preflight_due_task() -> None:
+    """See whose setup is due for a look."""
+    preflight_due()
+
+
+@shared_task(name="clusters.preflight")
+def preflight_task(cluster_id: int) -> None:
+    """Look at the setup of one cluster."""
+    cluster = Cluster.objects.filter(pk=cluster_id).first()
+    if cluster is not None:
+        preflight_run(cluster)
 
 
 @shared_task(name="clusters.bring_secrets")

@@ -17,6 +17,7 @@ class LockSpace(IntEnum):
     LOG_COLLECT = 7103
     DEMO = 7104
     SECRETS = 7105
+    SURVEY = 7106
 
 
 @contextmanager

@@ -21,6 +21,7 @@ app.conf.beat_schedule = {
     "jobs-collect-logs": {"task": "jobs.collect_logs", "schedule": 3.0, "options": {"expires": 2.9}},
     "console-demo-arrivals": {"task": "console.demo_arrivals", "schedule": 5.0, "options": {"expires": 4.5}},
     "clusters-bring-secrets": {"task": "clusters.bring_secrets", "schedule": 60.0, "options": {"expires": 50}},
+    "clusters-preflight-due": {"task": "clusters.preflight_due", "schedule": 20.0, "options": {"expires": 19}},
     "quotas-apply": {"task": "quotas.apply", "schedule": 60.0, "options": {"expires": 50}},
     "jobs-housekeeping": {"task": "jobs.housekeeping", "schedule": 3600.0, "options": {"expires": 600}},
 }

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from clusters.backends.kueue_volcano import names, quotas
 from clusters.backends.kueue_volcano.client import Exists, KubeClient, Missing
-from clusters.backends.kueue_volcano.clients import client_of, fresh_client
+from clusters.backends.kueue_volcano.clients import client_of, clients_of, fresh_client
 from clusters.backends.kueue_volcano.discovery import lacking
 from clusters.backends.kueue_volcano.inference import deployment_manifest
 from clusters.backends.kueue_volcano.inventory import cluster_inventory
@@ -26,6 +26,7 @@ from clusters.backends.kueue_volcano.mirror import Mirror
 from clusters.backends.kueue_volcano.objects import Objects, heads_of
 from clusters.backends.kueue_volcano.settings import shape_of
 from clusters.backends.kueue_volcano.snapshot import Snapshot
+from clusters.backends.kueue_volcano.surveying import Surveyor
 from clusters.backends.kueue_volcano.tidying import tidy
 from clusters.contract import (
     SECRET_PREFIX,
@@ -45,6 +46,7 @@ from clusters.contract import (
 )
 from clusters.facts_codec import facts_from_json
 from clusters.models import Cluster, ObservedWorkload
+from clusters.preflight.survey import Survey
 
 INFERENCE = "inference"
 
@@ -183,6 +185,9 @@ class KueueVolcanoBackend:
             if observation.complete:
                 self._snapshot, self._read_at = snapshot, observation.read_at
             yield observation
+
+    def survey(self, now: datetime) -> Survey:
+        return Surveyor(clients_of(self._cluster), self._installation).survey(now)
 
     def tidy(self) -> int:
         return 0 if self._snapshot is None else tidy(self._objects, self._snapshot, self._shape)

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 
 from clusters.backends.kueue_volcano.client import KubeClient
-from clusters.backends.kueue_volcano.credentials import connection_of
+from clusters.backends.kueue_volcano.credentials import Account, connection_of
+from clusters.contract import Unauthorized
 from clusters.models import Cluster
 
 KEPT_SECONDS = 300.0
@@ -39,6 +41,15 @@ def client_of(cluster: Cluster, account: str) -> KubeClient:
     with _lock:
         _kept[key] = _Kept(client, cluster.credentials, time.monotonic())
     return client  # the one before it ends with the calls that still use it
+
+
+def clients_of(cluster: Cluster) -> dict[Account, KubeClient]:
+    """The clients of all accounts that the console has at a cluster. Raises Unauthorized without one for jobs."""
+    clients = {Account.RUNTIME: client_of(cluster, Account.RUNTIME)}
+    for account in (Account.QUOTA, Account.NODE):
+        with suppress(Unauthorized):
+            clients[account] = client_of(cluster, account)
+    return clients
 
 
 def fresh_client(cluster: Cluster, account: str) -> KubeClient:

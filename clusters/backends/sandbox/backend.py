@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import ClassVar
 
 from clusters.backends.sandbox import driver
 from clusters.backends.sandbox.facts import from_ms, inventory, observed_objects, pod_name, uid_of
+from clusters.backends.sandbox.surveying import sandbox_survey
 from clusters.contract import (
     Capability,
     ClusterInventory,
@@ -21,6 +22,7 @@ from clusters.contract import (
     WorkloadSpec,
 )
 from clusters.models import Cluster
+from clusters.preflight.survey import Survey
 from clusters.simulation.commands import Delete, QueueDef, Scale, SetActive, SetPriority, SetQuotas, Submit
 from clusters.simulation.logs import tail
 from clusters.simulation.world import Workload, World
@@ -100,6 +102,9 @@ class SandboxBackend:
     def inventory(self) -> ClusterInventory:
         world, self._world = self._world or driver.touch(self._cluster), None
         return inventory(world)
+
+    def survey(self, now: datetime) -> Survey:
+        return sandbox_survey(driver.touch(self._cluster))
 
     def apply_quotas(self, plan: QuotaPlan) -> QuotaSyncReport:
         queues = tuple(
