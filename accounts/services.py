@@ -31,20 +31,25 @@ PREFIXES_MAX = 50
 _IMAGE_PREFIX = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}(:[0-9]{1,5})?(/[a-z0-9][a-z0-9._-]{0,127}){0,10}/?")
 
 
+TEAM_NAME_MAX = 100  # characters
+
+
 @transaction.atomic
 def team_create(*, actor: Actor | None, name: str) -> Team:
-    """Add a team. Raises NotAllowed, InvalidInput (blank or taken name)."""
+    """Add a team. Raises NotAllowed, InvalidInput (blank, too long or taken name)."""
     if actor is not None:
         require(actor, Action.PEOPLE_MANAGE)
     name = clean_display_name(name)
     if not name:
         raise InvalidInput([FieldProblem("name", "blank", _("Give the team a name."))])
+    if len(name) > TEAM_NAME_MAX:
+        raise InvalidInput([FieldProblem("name", "too_long", _("Use at most 100 characters for the name of a team."))])
     base = slug(name, 40, "team")
     if Team.objects.filter(name__iexact=name).exists():
         raise InvalidInput([FieldProblem("name", "taken", _("There is a team of this name already."))])
     public_id = new_ulid()
     chosen = base if not Team.objects.filter(slug=base).exists() else f"{base[:33]}-{public_id[-6:].lower()}"
-    team = Team.objects.create(public_id=public_id, slug=chosen, name=name[:100], space=space_name(chosen, public_id))
+    team = Team.objects.create(public_id=public_id, slug=chosen, name=name, space=space_name(chosen, public_id))
     audit.record(actor, "team.create", target_type="team", target_id=team.public_id, team_id=team.pk, name=name)
     return team
 

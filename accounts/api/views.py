@@ -144,7 +144,7 @@ class TokenView(APIView):
 
 
 class TeamIn(serializers.Serializer[Any]):
-    name = serializers.CharField(max_length=100)
+    name = serializers.CharField(help_text="At most 100 characters, not counting those that cannot be seen.")
 
 
 class TeamOut(serializers.Serializer[Any]):

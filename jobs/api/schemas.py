@@ -160,7 +160,9 @@ class JobIn(serializers.Serializer[Any]):
 class PreemptIn(serializers.Serializer[Any]):
     """Name the job that shall get the cards, or until when; with both, whichever comes first."""
 
-    beneficiary = serializers.CharField(required=False, help_text="Id of a job that waits for the same cards.")
+    beneficiary = serializers.CharField(
+        required=False, allow_blank=True, help_text="Id of a job that waits for the same cards."
+    )
     until = serializers.DateTimeField(required=False, help_text="At most 15 minutes from now; so long by default.")
 
 
@@ -198,10 +200,10 @@ class BulkOperateIn(serializers.Serializer[Any]):
     """One operation; preempt and priority take their own fields beside, the same for all jobs."""
 
     operation = serializers.ChoiceField(choices=_words(Operation))
-    ids = serializers.ListField(child=serializers.CharField(), min_length=1, max_length=200)
+    ids = serializers.ListField(child=serializers.CharField(allow_blank=True), min_length=1, max_length=200)
     priority = serializers.ChoiceField(choices=_words(Priority), required=False)
     priority_reason = serializers.CharField(required=False, allow_blank=True)
-    beneficiary = serializers.CharField(required=False)
+    beneficiary = serializers.CharField(required=False, allow_blank=True)
     until = serializers.DateTimeField(required=False)
     replicas = serializers.IntegerField(required=False, min_value=1, max_value=REPLICAS_MAX)
     dry_run = serializers.BooleanField(required=False, help_text="Only say what would become of each job.")

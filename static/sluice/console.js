@@ -1,6 +1,6 @@
 /* What the consoles gain from scripts. Every page works without this file: links lead, forms post, tables page.
 
-   It adds: the theme switch, confirmations in a dialog, calm polling, logs that follow, times in the reader's zone. */
+   It adds: confirmations in a dialog, calm polling, logs that follow, times in the reader's zone. */
 (function () {
   "use strict";
 
@@ -8,16 +8,7 @@
   const FAILURES_UNTIL_STALE = 3;
   const root = document.documentElement;
 
-  /* ---- theme, menus, dialogs, copying: one listener ---- */
-
-  function switchTheme() {
-    root.dataset.bsTheme = root.dataset.bsTheme === "dark" ? "light" : "dark";
-    try {
-      localStorage.setItem("sluice-theme", root.dataset.bsTheme);
-    } catch {
-      /* not remembered then */
-    }
-  }
+  /* ---- menus, dialogs, copying: one listener ---- */
 
   function copyText(button) {
     const source = document.getElementById(button.dataset.copy);
@@ -28,13 +19,12 @@
   }
 
   document.addEventListener("click", (event) => {
-    const hit = event.target.closest("[data-theme-switch], [data-close], [data-copy]");
+    const hit = event.target.closest("[data-close], [data-copy]");
     for (const menu of document.querySelectorAll("details[data-menu][open]")) {
       if (!menu.contains(event.target)) menu.open = false;
     }
     if (!hit) return;
-    if ("themeSwitch" in hit.dataset) switchTheme();
-    else if ("copy" in hit.dataset) copyText(hit);
+    if ("copy" in hit.dataset) copyText(hit);
     else if (hit.closest("dialog")) {
       event.preventDefault(); // the safe button is a link back, for the page without scripts
       hit.closest("dialog").close();

@@ -70,6 +70,21 @@ def test_a_user_name_is_refused_rather_than_cut(cast: Cast) -> None:
     assert refused("admin", "POST", "people", body) == (400, [("username", "too_long")])
 
 
+def test_the_name_of_a_team_is_refused_rather_than_cut(cast: Cast) -> None:
+    assert refused("admin", "POST", "teams", json.dumps({"name": "x" * 101})) == (400, [("name", "too_long")])
+
+
+def test_a_storage_is_taken_away_only_by_somebody_who_says_so(cast: Cast) -> None:
+    answer = refused("admin", "PUT", "teams/vision/storage", json.dumps({"console_folder": ""}))
+    assert answer == (400, [("volume", "required")])
+
+
+@pytest.mark.parametrize("field", ["priority_reason", "beneficiary", "until"])
+def test_what_stands_beside_an_operation_must_be_text_too(cast: Cast, field: str) -> None:
+    body = json.dumps({"operation": "cancel", "ids": ["x"], field: {}})
+    assert refused("eng-vision-1", "POST", "jobs/bulk-operate", body) == (400, [(field, "not_text")])
+
+
 def test_a_team_needs_a_name_that_can_be_seen(cast: Cast) -> None:
     assert refused("admin", "POST", "teams", json.dumps({"name": "\u200b"})) == (400, [("name", "blank")])
 

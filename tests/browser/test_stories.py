@@ -215,10 +215,10 @@ def test_the_theme_is_remembered_and_a_hidden_page_asks_nothing(stage: Stage, op
     page = open_window("eng-vision-1").page
     page.clock.install()
     page.goto("/jobs/")
-    expect(page.locator("html")).to_have_attribute("data-bs-theme", "light")
+    expect(page.locator("html")).to_have_css("color-scheme", "light")
     page.locator("[data-theme-switch]").click()
     page.reload()
-    expect(page.locator("html")).to_have_attribute("data-bs-theme", "dark")
+    expect(page.locator("html")).to_have_css("color-scheme", "dark")
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.evaluate("Object.defineProperty(document, 'hidden', {value: true, configurable: true})")

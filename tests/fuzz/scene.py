@@ -1,0 +1,121 @@
+"""A house with something in every room, and a way into it for each role: what the fuzz asks its questions about."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils import timezone
+
+from accounts.services import token_create
+from clusters.models import Cluster
+from clusters.supply_services import dataset_set, registry_set, variables_set
+from jobs.models import Attempt, Job
+from tests.cast import build_cast
+from tests.stage import BODY, Stage
+
+ROLES = {
+    "anonymous": None,
+    "engineer": "eng-vision-1",
+    "another team's engineer": "eng-language-1",
+    "lead": "lead-vision",
+    "another team's lead": "lead-language",
+    "admin": "admin",
+}
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a question can be about. The things that are asked about are mostly the engineer's and of the team Vision.
+
+    ``headers``: by role, what signs a request. ``known``: by the name of a parameter or field, values that name
+    something. ``bodies``: by operation, a body that is right for somebody.
+    """
+
+    headers: dict[str, dict[str, str]]
+    known: dict[str, list[Any]]
+    bodies: dict[str, Any]
+
+
+def build_scene() -> Scene:
+    """Put everything on stage in an empty database."""
+    cast = build_cast()
+    with Stage(cast) as stage:
+        running = stage.submit(name="runs", card_model="h100", env={"SEED": "1"})
+        service = stage.submit(kind="inference", framework="pytorch", cards=1, replicas=2, name="serves")
+        stage.run(40, 10)
+        queued = stage.submit(cards=32, card_model="h100", name="waits")
+        held = stage.submit(name="held")
+        failed = stage.submit(name="failed")
+        foreign = stage.submit("eng-language-1", name="another team's")
+        stage.settle()
+    Job.objects.filter(pk=held.pk).update(held=True)
+    Job.objects.filter(pk=failed.pk).update(state="failed", ended_at=timezone.now())
+    Attempt.objects.filter(job=failed).update(end="failed", end_reason="app_exit", end_facts={"exit_code": 1})
+    Cluster.objects.create(slug="far", name="Far", kind="kueue_volcano")  # connected, and silent for ever
+    place: dict[str, Any] = {"cluster": cast.cluster, "team": cast.teams["vision"]}
+    dataset_set(actor=cast.actor("admin"), **place, name="imagenet", volume="data")
+    variables_set(actor=cast.actor("lead-vision"), **place, name="wandb", values={"A": "1"})
+    registry_set(
+        actor=cast.actor("lead-vision"), **place, name="harbor", server="registry.example", username="u", password="p"
+    )
+    headers: dict[str, dict[str, str]] = {"anonymous": {}}
+    tokens = []
+    for role, username in ROLES.items():
+        if username is not None:
+            token, text = token_create(actor=cast.actor(username), name="fuzz")
+            headers[role] = {"Authorization": f"Token {text}"}
+            tokens.append(token.public_id)
+    jobs = [job.public_id for job in (running, service, queued, held, failed, foreign)]
+    known = {
+        "public_id": jobs,
+        "jobs_preempt.public_id": [running.public_id],
+        "jobs_scale.public_id": [service.public_id],
+        "tokens_revoke.public_id": tokens,
+        "team": ["vision", "language"],
+        "name": ["imagenet", "wandb", "harbor"],
+        "cluster": ["sandbox", "far"],
+        "group": ["h100", "ascend-910b"],
+        "username": ["eng-vision-1", "eng-vision-2", "lead-language"],
+        "card_model": ["h100", "a100"],
+        "beneficiary": jobs,
+        "ids": [jobs, jobs[:1]],
+        "state": ["running", "queued"],
+        "owner": ["me"],
+        "level": ["team", "local"],
+        "pod": ["0", "1"],
+        "attempt": [1],
+        "cursor": ["", "0"],
+    }
+    return Scene(headers, known, _bodies(jobs))
+
+
+def _bodies(jobs: list[str]) -> dict[str, Any]:
+    return {
+        "jobs_submit": BODY,
+        "jobs_submit_many": {"jobs": [BODY, {**BODY, "name": "second"}]},
+        "jobs_operate_many": {"operation": "cancel", "ids": jobs},
+        "jobs_preempt": {"beneficiary": jobs[2]},
+        "jobs_priority": {"priority": "low"},
+        "jobs_scale": {"replicas": 3},
+        "me_edit": {"language": "en", "time_zone": "Asia/Shanghai"},
+        "tokens_create": {"name": "script", "days": 9},
+        "teams_create": {"name": "Speech"},
+        "people_create": {"username": "new", "team": "vision", "role": "lead"},
+        "shares_set": {"shares": {"vision": 4_000, "language": 100}},
+        "rules_set": {"images": ["registry.example"], "runs_as_root": False},
+        "storage_set": {"volume": "team-files"},
+        "dataset_set": {"volume": "data", "folder": "images"},
+        "variables_set": {"values": {"WANDB_MODE": "offline"}},
+        "registry_set": {"server": "registry.example", "username": "robot", "password": "x"},
+        "archives_upload": _zip(),
+    }
+
+
+def _zip() -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("train.py", "print('hello')")
+    return packed.getvalue()
