@@ -11,16 +11,17 @@ from tests.controlplane.schedulers import load
 Right = tuple[str, str, str]
 """Group, kind (with subresource), verb."""
 
-EVERYBODYS = {("authentication.k8s.io", "selfsubjectreviews", "create")}
+EVERYBODYS = {
+    ("authentication.k8s.io", "selfsubjectreviews", "create"),
+    ("authorization.k8s.io", "selfsubjectrulesreviews", "create"),
+}
 """What Kubernetes grants to every account, and the console asks for."""
 REFUSED = (401, 403)
 CREATED = 201
 KUEUE = "kueue.x-k8s.io"
 ONCE_PER_CLUSTER = ("cohorts", "resourceflavors", "topologies", "workloadpriorityclasses")
 UNUSED: dict[Account, set[Right]] = {
-    # for the checks of a cluster's setup, which are still to come
-    Account.RUNTIME: {("", "namespaces", "list")}
-    | {(KUEUE, kind, verb) for kind in ONCE_PER_CLUSTER for verb in ("list", "watch")},
+    Account.RUNTIME: set(),
     # for an administrator who takes the console away again by hand
     Account.QUOTA: {("", "nodes", "list")} | {(KUEUE, kind, "delete") for kind in ONCE_PER_CLUSTER},
 }
