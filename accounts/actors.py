@@ -10,11 +10,15 @@ from accounts.models import ApiToken, Membership, Role, User
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """A signed-in person. ``roles`` maps team id → role for teams that are not archived."""
+    """A signed-in person. ``roles`` maps team id → role for teams that are not archived.
+
+    ``because`` is the reason an operator gave for breaking the glass; every audit row of the act carries it.
+    """
 
     user: User
     roles: Mapping[int, str] = field(default_factory=dict)
     token_name: str = ""
+    because: str = ""
 
     @property
     def is_admin(self) -> bool:

@@ -12,12 +12,22 @@ from accounts.actors import Actor
 from accounts.models import AuditEvent
 from common.rows import insert_many
 
+COMMAND_LINE = "command line"
+SIGN_IN_PROVIDER = "sign-in provider"
+
 
 def record(
-    actor: Actor | None, action: str, *, target_type: str, target_id: str, team_id: int | None = None, **detail: Any
+    actor: Actor | None,
+    action: str,
+    *,
+    target_type: str,
+    target_id: str,
+    team_id: int | None = None,
+    origin: str = COMMAND_LINE,
+    **detail: Any,
 ) -> None:
-    """Write one row. Must run inside the transaction of the change; ``actor`` None = the command line."""
-    record_many(actor, action, target_type=target_type, acts=[Act(target_id, team_id, detail)])
+    """Write one row. Must run inside the transaction of the change; without an ``actor`` the ``origin`` acted."""
+    record_many(actor, action, target_type=target_type, acts=[Act(target_id, team_id, detail)], origin=origin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,21 +39,24 @@ class Act:
     detail: Mapping[str, Any]
 
 
-def record_many(actor: Actor | None, action: str, *, target_type: str, acts: Iterable[Act]) -> None:
+def record_many(
+    actor: Actor | None, action: str, *, target_type: str, acts: Iterable[Act], origin: str = COMMAND_LINE
+) -> None:
     """Write one row for each act, in one statement. Must run inside the transaction of the changes."""
     if not transaction.get_connection().in_atomic_block:
         raise RuntimeError("the audit trail needs the transaction of the change it records")
+    because = {"because": actor.because} if actor and actor.because else {}
     insert_many(
         [
             AuditEvent(
                 actor=actor.user if actor else None,
-                actor_name=actor.user.username if actor else "command line",
+                actor_name=actor.user.username if actor else origin,
                 token_name=actor.token_name if actor else "",
                 action=action,
                 target_type=target_type,
                 target_id=act.target_id,
                 team_id=act.team_id,
-                detail=dict(act.detail),
+                detail={**act.detail, **because},
             )
             for act in acts
         ]

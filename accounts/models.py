@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib.auth.models import AbstractUser
 from django.db import models
+from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext_lazy as _
 from knox.models import AbstractAuthToken, AuthTokenManager
 
@@ -18,6 +19,14 @@ class User(AbstractUser):  # type: ignore[django-manager-missing] # knox's manag
     time_zone = models.CharField(max_length=64, blank=True)  # "" = the site's
     is_platform_admin = models.BooleanField(default=False)
     is_demo = models.BooleanField(default=False)
+    session_generation = models.PositiveIntegerField(default=0, db_default=0)  # one more: older sessions are over
+
+    def _get_session_auth_hash(self, secret: str | None = None) -> str:
+        """What a session must know to go on: it changes with the password, and whenever all sessions are ended."""
+        if not self.session_generation:
+            return super()._get_session_auth_hash(secret=secret)  # type: ignore[misc, no-any-return]
+        value = f"{self.password}:{self.session_generation}"
+        return salted_hmac("accounts.User.session", value, secret=secret, algorithm="sha256").hexdigest()
 
     @property
     def display_name(self) -> str:

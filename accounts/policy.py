@@ -52,6 +52,7 @@ class Action(StrEnum):
     SUPPLIES_VIEW = "supplies.view"
     SUPPLIES_MANAGE = "supplies.manage"
     SECRETS_MANAGE = "secrets.manage"
+    OPERATOR_REPAIR = "operator.repair"
     AUDIT_VIEW = "audit.view"
     TOKEN_MANAGE = "token.manage"
     PROFILE_EDIT = "profile.edit"
@@ -94,6 +95,7 @@ TABLE: dict[Action, dict[PolicyRole, Scope]] = {
     Action.SUPPLIES_VIEW: {_E: _T, _L: _T, _A: _X},  # names of data sets and secrets, never a value
     Action.SUPPLIES_MANAGE: {_E: _N, _L: _N, _A: _X},
     Action.SECRETS_MANAGE: {_E: _N, _L: _T, _A: _X},
+    Action.OPERATOR_REPAIR: {_E: _N, _L: _N, _A: _X},
     Action.AUDIT_VIEW: {_E: _O, _L: _T, _A: _X},
     Action.TOKEN_MANAGE: {_E: _O, _L: _O, _A: _O},
     Action.PROFILE_EDIT: {_E: _O, _L: _O, _A: _O},

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount
+from allauth.usersessions.models import UserSession
+from django.conf import settings
+from django.contrib.auth import HASH_SESSION_KEY
+from django.contrib.sessions.models import Session
 from django.db.models import Prefetch
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.actors import Actor
-from accounts.models import ApiToken, AuditEvent, Membership, Team
+from accounts.models import ApiToken, AuditEvent, Membership, Team, User
 from accounts.policy import Action, Target, require, visible
 from common.errors import NotFound
 from common.pages import Page, keyset_page
@@ -70,6 +76,52 @@ def membership_named(*, viewer: Actor, team: str, username: str) -> Membership:
     if found is None:
         raise NotFound("not_found", _("There is no such membership."))
     return found
+
+
+def person_named(*, viewer: Actor, username: str) -> User:
+    """A person by their user name, for whoever manages people. Raises NotAllowed, NotFound."""
+    require(viewer, Action.PEOPLE_MANAGE)
+    found = User.objects.filter(username=username).first() if "\x00" not in username else None
+    if found is None:
+        raise NotFound("not_found", _("There is no person of this user name."))
+    return found
+
+
+def team_named(*, viewer: Actor, slug: str) -> Team:
+    """A team that is not archived, for whoever manages people. Raises NotAllowed, NotFound."""
+    require(viewer, Action.PEOPLE_MANAGE)
+    found = Team.objects.filter(slug=slug, archived_at=None).first()
+    if found is None:
+        raise NotFound("not_found", _("There is no such team."))
+    return found
+
+
+def is_managed_by_provider(user: User) -> bool:
+    """Do this person's teams and roles come from the sign-in provider, and only from there?"""
+    return settings.OIDC is not None and settings.OIDC.gives_teams and is_linked_to_provider(user)
+
+
+def must_have_second_factor(user: User) -> bool:
+    return bool(settings.ADMIN_NEEDS_SECOND_FACTOR and user.is_platform_admin)
+
+
+def has_second_factor(user: User) -> bool:
+    return Authenticator.objects.filter(user=user, type=Authenticator.Type.TOTP).exists()
+
+
+def sessions_of(user: User) -> list[UserSession]:
+    """The person's sessions that still live, the one seen last first; two queries."""
+    known = list(UserSession.objects.filter(user=user).order_by("-last_seen_at", "-pk"))
+    keys = [session.session_key for session in known]
+    alive = Session.objects.filter(session_key__in=keys, expire_date__gt=timezone.now())
+    digest = user.get_session_auth_hash()
+    valid = {row.session_key for row in alive if row.get_decoded().get(HASH_SESSION_KEY) == digest}
+    return [session for session in known if session.session_key in valid]
+
+
+def is_linked_to_provider(user: User) -> bool:
+    config = settings.OIDC
+    return config is not None and SocialAccount.objects.filter(user=user, provider=config.key).exists()
 
 
 def tokens_of(actor: Actor) -> list[ApiToken]:

@@ -18,6 +18,7 @@ from accounts import audit
 from accounts.actors import Actor
 from accounts.models import ApiToken, Membership, Role, Team, User
 from accounts.policy import Action, require
+from accounts.selectors import is_managed_by_provider
 from common.errors import DomainError, FieldProblem, InvalidInput, NotFound
 from common.ids import is_ulid, new_ulid
 from common.names import clean_display_name, slug, space_name
@@ -100,20 +101,7 @@ def person_create(
     if actor is not None:
         require(actor, Action.PEOPLE_MANAGE)
     username = username.strip()
-    problems: list[FieldProblem] = []
-    if not username:
-        problems.append(FieldProblem("username", "blank", _("Give a user name.")))
-    elif len(username) > USERNAME_MAX:
-        problems.append(FieldProblem("username", "too_long", _("A user name has at most 150 characters.")))
-    elif User.objects.filter(username__iexact=username).exists():
-        problems.append(FieldProblem("username", "taken", _("There is a person of this user name already.")))
-    else:
-        try:
-            User.username_validator(username)
-        except ValidationError:
-            problems.append(
-                FieldProblem("username", "invalid", _("Use letters, digits and the signs @ . + - _ in a user name."))
-            )
+    problems = username_problems(username)
     user = User(
         username=username[:USERNAME_MAX],
         first_name=full_name.strip()[:150],
@@ -139,6 +127,21 @@ def person_create(
     return user
 
 
+def username_problems(username: str) -> list[FieldProblem]:
+    """What keeps a new person from having this user name: blank, too long, taken in any case of letters, malformed."""
+    if not username:
+        return [FieldProblem("username", "blank", _("Give a user name."))]
+    if len(username) > USERNAME_MAX:
+        return [FieldProblem("username", "too_long", _("A user name has at most 150 characters."))]
+    if User.objects.filter(username__iexact=username).exists():
+        return [FieldProblem("username", "taken", _("There is a person of this user name already."))]
+    try:
+        User.username_validator(username)
+    except ValidationError:
+        return [FieldProblem("username", "invalid", _("Use letters, digits and the signs @ . + - _ in a user name."))]
+    return []
+
+
 @transaction.atomic
 def person_add(
     *, actor: Actor, username: str, password: str, full_name: str = "", team_slug: str | None = None, role: str = ""
@@ -158,9 +161,15 @@ def person_add(
 
 @transaction.atomic
 def membership_set(*, actor: Actor | None, user: User, team: Team, role: str) -> Membership:
-    """Give a person a role in a team, or change it. Raises NotAllowed."""
+    """Give a person a role in a team, or change it.
+
+    Raises NotAllowed, DomainError for somebody whose teams the sign-in provider gives: it would take them back.
+    """
     if actor is not None:
         require(actor, Action.PEOPLE_MANAGE)
+        if is_managed_by_provider(user):
+            message = _("The sign-in provider gives this person their teams. Change the groups there.")
+            raise DomainError("managed_by_provider", message)
     membership, made = Membership.objects.update_or_create(user=user, team=team, defaults={"role": Role(role)})
     audit.record(
         actor,

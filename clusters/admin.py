@@ -1,16 +1,38 @@
-"""Clusters as last seen, for reading. The sandbox's inner rows and its seed are left out."""
+"""Clusters as last seen, for operators. Credentials, values of secrets and the sandbox's inner rows are left out."""
 
 from __future__ import annotations
 
 from django.contrib import admin
+from django.utils.translation import gettext_lazy as _
 
-from clusters.models import Cluster, Node, NodeGroup, ObservedWorkload
+from accounts.operators import OperatorAdmin, Remedy
+from clusters.models import (
+    Cluster,
+    CodeArchive,
+    Dataset,
+    Node,
+    NodeGroup,
+    Notice,
+    ObservedWorkload,
+    PreflightRow,
+    TeamSecret,
+    TeamStorage,
+)
+from clusters.repairs import cluster_look_again
 from common.admin import ReadOnlyAdmin
 
 
 @admin.register(Cluster)
-class ClusterAdmin(ReadOnlyAdmin):
-    list_display = ("name", "kind", "is_default", "synced_at", "sync_error")
+class ClusterAdmin(OperatorAdmin):
+    list_display = ("name", "kind", "is_default", "synced_at", "watched_at", "rest_until", "sync_error")
+    remedies = (
+        Remedy(
+            "look-again",
+            _("List anew"),
+            _("Everything on the cluster is listed anew at once. Nothing there is changed."),
+            lambda actor, cluster: cluster_look_again(actor=actor, cluster=cluster),
+        ),
+    )
 
 
 @admin.register(NodeGroup)
@@ -32,3 +54,46 @@ class ObservedWorkloadAdmin(ReadOnlyAdmin):
     list_display = ("job_ulid", "attempt_no", "cluster", "gone", "version", "seen_at")
     list_select_related = ("cluster",)
     search_fields = ("job_ulid",)
+
+
+@admin.register(PreflightRow)
+class PreflightRowAdmin(ReadOnlyAdmin):
+    list_display = ("cluster", "feature", "verdict", "problem", "since")
+    list_filter = ("verdict",)
+    list_select_related = ("cluster",)
+
+
+@admin.register(Notice)
+class NoticeAdmin(ReadOnlyAdmin):
+    list_display = ("opened_at", "cluster", "source", "subject", "closed_at", "seen_by")
+    list_filter = ("source",)
+    list_select_related = ("cluster", "seen_by")
+
+
+@admin.register(TeamStorage)
+class TeamStorageAdmin(ReadOnlyAdmin):
+    list_display = ("team", "cluster", "volume", "console_folder")
+    list_select_related = ("team", "cluster")
+
+
+@admin.register(Dataset)
+class DatasetAdmin(ReadOnlyAdmin):
+    list_display = ("name", "team", "cluster", "volume", "added_at", "removed_at")
+    list_select_related = ("team", "cluster")
+
+
+@admin.register(TeamSecret)
+class TeamSecretAdmin(ReadOnlyAdmin):
+    """That a secret is there, who set it, and whether its cluster has it. Never a value."""
+
+    list_display = ("name", "kind", "team", "cluster", "changed_by", "changed_at", "is_dropped", "error")
+    list_select_related = ("team", "cluster", "changed_by")
+
+
+@admin.register(CodeArchive)
+class CodeArchiveAdmin(ReadOnlyAdmin):
+    """That code was uploaded. Its files are its team's."""
+
+    list_display = ("public_id", "team", "owner", "size_bytes", "uploaded_at")
+    list_select_related = ("team", "owner")
+    exclude = ("files",)

@@ -13,4 +13,6 @@ urlpatterns = [
     path("teams", views.TeamsView.as_view(), name="teams"),
     path("teams/<slug:team>/members/<str:username>", views.MemberView.as_view(), name="member"),
     path("people", views.PeopleView.as_view(), name="people"),
+    path("people/<str:username>/disable", views.PersonDisableView.as_view(), name="person-disable"),
+    path("people/<str:username>/enable", views.PersonEnableView.as_view(), name="person-enable"),
 ]

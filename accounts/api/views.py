@@ -13,10 +13,11 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts import services
+from accounts.access_services import person_disable, person_enable
 from accounts.api.base import actor_of_request
 from accounts.models import ApiToken, Membership, Role, Team, User
 from accounts.policy import Action, require
-from accounts.selectors import membership_named
+from accounts.selectors import membership_named, person_named, team_named
 from common.api import errors, object_body
 from common.errors import FieldProblem, InvalidInput
 from common.texts import storable
@@ -183,7 +184,33 @@ class TeamsView(APIView):
         return Response({"slug": team.slug, "name": team.name}, status=201)
 
 
+class MemberIn(serializers.Serializer[Any]):
+    role = serializers.ChoiceField(choices=Role.values, required=False, default=Role.ENGINEER.value)
+
+
+class MemberOut(serializers.Serializer[Any]):
+    team = serializers.CharField()
+    username = serializers.CharField()
+    role = serializers.ChoiceField(choices=Role.values)
+
+
 class MemberView(APIView):
+    @extend_schema(
+        operation_id="members_set",
+        request=MemberIn,
+        responses={200: MemberOut, **errors(400, 401, 403, 404, 409)},
+        tags=["people"],
+    )
+    def put(self, request: Request, team: str, username: str) -> Response:
+        """Put a person into a team, or change their role there."""
+        actor = actor_of_request(request)
+        user = person_named(viewer=actor, username=username)
+        role = _text(object_body(request), "role") or Role.ENGINEER.value
+        if role not in Role.values:
+            raise InvalidInput([FieldProblem("role", "unknown_choice", _("Choose engineer or team lead."))])
+        made = services.membership_set(actor=actor, user=user, team=team_named(viewer=actor, slug=team), role=role)
+        return Response({"team": made.team.slug, "username": user.username, "role": made.role})
+
     @extend_schema(operation_id="members_remove", responses={204: None, **errors(401, 403, 404)}, tags=["people"])
     def delete(self, request: Request, team: str, username: str) -> Response:
         """Take a person out of a team; their jobs stay."""
@@ -215,3 +242,28 @@ class PeopleView(APIView):
         )
         shown = None if given else password
         return Response({"username": user.username, "name": user.display_name, "password": shown}, status=201)
+
+
+class PersonDisableView(APIView):
+    @extend_schema(
+        operation_id="people_disable",
+        request=None,
+        responses={204: None, **errors(401, 403, 404, 409)},
+        tags=["people"],
+    )
+    def post(self, request: Request, username: str) -> Response:
+        """Shut a person out from the next request on: sessions and tokens end, memberships and jobs stay."""
+        actor = actor_of_request(request)
+        person_disable(actor=actor, user=person_named(viewer=actor, username=username))
+        return Response(status=204)
+
+
+class PersonEnableView(APIView):
+    @extend_schema(
+        operation_id="people_enable", request=None, responses={204: None, **errors(401, 403, 404)}, tags=["people"]
+    )
+    def post(self, request: Request, username: str) -> Response:
+        """Let a disabled person sign in again."""
+        actor = actor_of_request(request)
+        person_enable(actor=actor, user=person_named(viewer=actor, username=username))
+        return Response(status=204)

@@ -124,6 +124,7 @@ def _items(request: HttpRequest, console: str, team: Team | None) -> list[Item]:
             item(_("Teams and people"), reverse("admin_console:setup"), "users"),
             item(_("Audit"), reverse("admin_console:audit"), "clipboard-text"),
             item(_("Tokens"), reverse("accounts:tokens"), "key"),
+            item(_("Sign-in"), reverse("accounts:security"), "lock"),
         ]
     submit = reverse("jobs:submit")
     jobs = reverse("jobs:list")
@@ -131,4 +132,5 @@ def _items(request: HttpRequest, console: str, team: Team | None) -> list[Item]:
         Item(_("My jobs"), jobs, "list-details", here.startswith(jobs) and not here.startswith(submit)),
         item(_("Submit a job"), submit, "plus", exact=False),
         item(_("Tokens"), reverse("accounts:tokens"), "key"),
+        item(_("Sign-in"), reverse("accounts:security"), "lock"),
     ]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from allauth.account import views as account_views
 from django.contrib import admin
 from django.urls import include, path
-from django.views.decorators.http import require_http_methods
 
 from console import health, pages
 
@@ -13,8 +11,7 @@ urlpatterns = [
     path("", pages.home, name="home"),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
-    path("sign-in/", require_http_methods(["GET", "HEAD", "POST"])(account_views.login), name="account_login"),
-    path("sign-out/", account_views.logout, name="account_logout"),
+    path("", include("accounts.sign_in_urls")),
     path("account/", include("accounts.urls")),
     path("", include("jobs.urls")),
     path("team/<slug:team>/", include("jobs.team_urls")),

@@ -48,8 +48,22 @@ API_OF_PAGE: dict[str, tuple[str, ...]] = {
     ),
     "jobs:submit": ("jobs_submit",),
 }
-NOT_OURS = {"account_login", "account_logout"}
-"""Sessions of a browser; a script has tokens instead."""
+NOT_OURS = {
+    "account_change_password",
+    "account_login",
+    "account_logout",
+    "account_reauthenticate",
+    "accounts:session_end",
+    "accounts:sessions_end_others",
+    "mfa_activate_totp",
+    "mfa_authenticate",
+    "mfa_deactivate_totp",
+    "mfa_generate_recovery_codes",
+    "mfa_index",
+    "mfa_reauthenticate",
+    "mfa_view_recovery_codes",
+}
+"""Sessions of a browser and what opens them; a script has tokens instead."""
 NO_PAGES = ("api", "admin")  # the API itself, and Django's own admin, which is read-only
 READING = {"GET", "HEAD", "OPTIONS"}
 

@@ -72,6 +72,20 @@ MATRIX: dict[str, dict[str, Row]] = {
         "POST": Row(row(200, 302, 302, 302, 302, 302, 302)),
     },
     "account_logout": {"GET": Row(signed_in(302, 200)), "POST": Row(everybody(302))},
+    "mfa_authenticate": {"GET": Row(everybody(302)), "POST": Row(everybody(302))},
+    "oidc_login": {"GET": Row(everybody(404))},  # no provider is configured
+    "oidc_callback": {"GET": Row(everybody(404))},
+    "account_reauthenticate": {"GET": Row(signed_in(302, 200)), "POST": Row(signed_in(302, 200))},
+    "mfa_reauthenticate": {"GET": Row(everybody(302)), "POST": Row(everybody(302))},  # to the password
+    "account_change_password": {"GET": Row(signed_in(302, 200)), "POST": Row(signed_in(302, 200))},
+    "mfa_index": {"GET": Row(everybody(302))},
+    "mfa_activate_totp": {"GET": Row(everybody(302)), "POST": Row(everybody(302))},  # is it you?
+    "mfa_deactivate_totp": {"GET": Row(signed_in(302, 404)), "POST": Row(signed_in(302, 404))},  # there is none
+    "mfa_view_recovery_codes": {"GET": Row(signed_in(302, 404))},
+    "mfa_generate_recovery_codes": {"GET": Row(everybody(302)), "POST": Row(everybody(302))},
+    "accounts:security": {"GET": Row(signed_in(302, 200))},
+    "accounts:session_end": {"POST": Row(row(302, 302, 404, 404, 404, 404, 404), hidden=True)},
+    "accounts:sessions_end_others": {"POST": Row(everybody(302))},
     "accounts:language": {"POST": Row(everybody(302), {"language": "en"})},
     "accounts:tokens": {
         "GET": Row(signed_in(302, 200)),
@@ -150,7 +164,9 @@ MATRIX: dict[str, dict[str, Row]] = {
     "api:tokens": {"GET": Row(signed_in(401, 200)), "POST": Row(signed_in(401, 201), {"name": "script"})},
     "api:token": {"DELETE": Row(row(401, 204, 404, 404, 404, 404, 404), hidden=True)},
     "api:teams": {"GET": Row(admins(401, 200)), "POST": Row(admins(401, 201), {"name": "Speech"})},
-    "api:member": {"DELETE": Row(admins(401, 204))},
+    "api:member": {"DELETE": Row(admins(401, 204)), "PUT": Row(admins(401, 200), {"role": "lead"})},
+    "api:person-disable": {"POST": Row(admins(401, 204))},
+    "api:person-enable": {"POST": Row(admins(401, 204))},
     "api:people": {"POST": Row(admins(401, 201), {"username": "new", "team": "vision", "role": "engineer"})},
     "api:archives": {"POST": Row(row(401, 415, 415, 415, 415, 415, 400))},  # these bodies are no archives
     "api:supplies": {"GET": Row(TEAM_SEES_API, hidden=True)},

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from allauth.usersessions.models import UserSession
 from django.db import transaction
 from django.http import HttpResponse
 from django.test import Client
@@ -46,6 +47,7 @@ class Scene:
         self.cast = cast
         self.job = job_submit(actor=owner, data=body).job
         token, _text = token_create(actor=owner, name="script")
+        session = UserSession.objects.create(user=owner.user, ip="192.0.2.7", session_key="k" * 32, user_agent="")
         member = Membership.objects.get(user=cast.users["eng-vision-2"])
         far = Cluster.objects.create(slug="far", name="Far", kind="kueue_volcano")  # connected, and silent for ever
         lead, place = cast.actor("lead-vision"), {"cluster": cast.cluster, "team": cast.teams["vision"]}
@@ -54,6 +56,7 @@ class Scene:
         registry_set(actor=lead, **place, name="harbor", server="registry.example", username="robot", password="x")
         self.arguments: dict[str, dict[str, Any]] = {
             "accounts:token_revoke": {"public_id": token.public_id},
+            "accounts:session_end": {"pk": session.pk},
             "api:token": {"public_id": token.public_id},
             "jobs:operate": {"public_id": self.job.public_id, "operation": "cancel"},
             "team:overview": {"team": "vision"},
@@ -69,6 +72,8 @@ class Scene:
             "api:cluster-credentials": {"cluster": far.slug},
             "api:shares": {"cluster": cast.cluster.slug, "group": "h100"},
             "api:member": {"team": "vision", "username": "eng-vision-2"},
+            "api:person-disable": {"username": "eng-robotics-1"},
+            "api:person-enable": {"username": "eng-robotics-1"},
         }
 
     def address(self, name: str, *, missing: bool = False) -> str:
@@ -90,7 +95,7 @@ class Scene:
         return reverse(name, kwargs=known)
 
     def _missing(self, key: str, value: Any) -> Any:
-        return {"public_id": new_ulid(), "team": "nobody"}.get(key, value)
+        return {"public_id": new_ulid(), "team": "nobody", "pk": 2**31 - 1}.get(key, value)
 
     def bring_job_to(self, state: str) -> None:
         if state == "failed":

@@ -16,6 +16,7 @@ from console.settings.environment import (
     read,
     read_bool,
     read_int,
+    read_oidc,
     read_parsed,
     state_dir,
 )
@@ -37,7 +38,7 @@ INSTALLED_APPS = [
     "quotas",
     "clusters",
     "accounts",
-    "django.contrib.admin",
+    "common.operators.OperatorsConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.humanize",
@@ -48,6 +49,10 @@ INSTALLED_APPS = [
     "django.forms",
     "allauth",
     "allauth.account",
+    "allauth.mfa",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
+    "allauth.usersessions",
     "csp",
     "django_htmx",
     "drf_spectacular",
@@ -73,6 +78,8 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "accounts.middleware.SessionSeenMiddleware",
+    "accounts.middleware.SecondFactorMiddleware",
     "console.middleware.PageErrorMiddleware",
 ]
 
@@ -124,6 +131,15 @@ ACCOUNT_LOGOUT_ON_GET = False
 ACCOUNT_SESSION_REMEMBER = None
 ACCOUNT_PREVENT_ENUMERATION = True
 ACCOUNT_RATE_LIMITS = {"login": "60/m/ip", "login_failed": "20/5m/ip,50/1h/key"}
+SOCIALACCOUNT_ADAPTER = "accounts.oidc.adapter.SocialAccountAdapter"
+OIDC = read_oidc()  # None: nobody signs in with a provider
+MFA_ADAPTER = "accounts.adapter.SecondFactorAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+MFA_RECOVERY_CODES_SHOW_ONCE = True
+MFA_TOTP_ISSUER = "Sluice"
+MFA_TOTP_TOLERANCE = 1  # clocks of telephones differ by half a minute
+MFA_ALLOW_UNVERIFIED_EMAIL = True  # addresses are not used here, so none is verified
+ADMIN_NEEDS_SECOND_FACTOR = read_bool("SLUICE_ADMIN_NEEDS_SECOND_FACTOR", False)
 SESSION_COOKIE_AGE = int(timedelta(days=14).total_seconds())
 SESSION_COOKIE_NAME = "sluice_session"
 CSRF_COOKIE_NAME = "sluice_csrf"

@@ -15,6 +15,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+from accounts.oidc.config import OidcConfig, oidc_config
+
 T = TypeVar("T")
 HOW_TO_START = (
     "No running console was found: start one with `make run`, or set DATABASE_URL, REDIS_URL and SLUICE_SECRET_KEY."
@@ -87,6 +89,14 @@ def read_parsed(name: str, default: str, parse: Callable[[str], T]) -> T:
         return parse(read(name, default))
     except ValueError as error:
         raise ImproperlyConfigured(f"{name}: {error}.") from error
+
+
+def read_oidc() -> OidcConfig | None:
+    """The sign-in provider, None when none is named. Raises ImproperlyConfigured."""
+    try:
+        return oidc_config(read)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{error}.") from error
 
 
 def database_config(url: str) -> dict[str, Any]:
