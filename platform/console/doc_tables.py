@@ -1,7 +1,7 @@
 """Docs that are generated from the tables they describe, so that they cannot drift.
 
-`manage.py docs_tables` writes docs/states.md, docs/operations.md and docs/permissions.md and their Chinese twins;
-`--check` fails when one of them is not what the tables say.
+`manage.py docs_tables` writes docs/states.md, docs/operations.md, docs/permissions.md and docs/settings.md and their
+Chinese twins; `--check` fails when one of them is not what the tables say.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from clusters.domain.states import RULES, ObservedState
 from clusters.labels import KINDS as CLUSTER_KINDS
 from clusters.registry import backend_class, kinds
 from common.phrases import close_up, listed
+from console import doc_settings
 from jobs.domain.operations import NEEDS, Cell, Operation, Situation, cell, situations
 from jobs.domain.words import INFRA_RETRY_LIMIT, JobState
 from jobs.labels import EFFECTS, FLAGS, LOSES_WORK, MAKES, OPERATIONS, PLACES, REFUSALS, STATES
@@ -43,7 +44,12 @@ def stale(folder: Path) -> list[str]:
 
 
 def pages(folder: Path) -> Iterable[tuple[Path, str]]:
-    makers: dict[str, Callable[[], str]] = {"states": _states, "operations": _operations, "permissions": _permissions}
+    makers: dict[str, Callable[[], str]] = {
+        "states": _states,
+        "operations": _operations,
+        "permissions": _permissions,
+        "settings": _settings,
+    }
     for language, suffix in LANGUAGES.items():
         with translation.override(language):
             for name, make in makers.items():
@@ -209,6 +215,21 @@ def _permissions() -> str:
         _("Who may do what, and on whose things. What one may not see does not exist for them: 404, not 403."),
         _table([_("Action"), *roles.values()], rows),
         _("A lead is also an engineer of the same team. A platform admin submits jobs only as a member of a team."),
+    )
+
+
+# --------------------------------------------------------------------------- settings
+
+
+def _settings() -> str:
+    sections = []
+    for title, section in doc_settings.SECTIONS:
+        sections.append(_heading(title()))
+        sections.append(_table([_("Variable"), _("Without it"), _("What for")], doc_settings.rows(section)))
+    return _page(
+        _("Settings"),
+        _("Which environment variables the console reads. Each value may instead lie in a file: `NAME_FILE=/path`."),
+        *sections,
     )
 
 

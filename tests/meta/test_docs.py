@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from io import StringIO
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from django.core.management import call_command
 
 from clusters.domain.states import CONDITIONS
-from console import doc_tables
+from console import doc_settings, doc_tables
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -28,6 +29,16 @@ def test_the_checked_in_document_of_the_api_is_current() -> None:
 
 def test_every_condition_of_the_rule_table_has_words() -> None:
     assert set(doc_tables._CONDITION_WORDS) == set(CONDITIONS)
+
+
+def test_every_setting_that_is_read_is_described_and_none_besides() -> None:
+    assert doc_settings.described() == set(doc_settings.settings_read())
+
+
+def test_the_example_of_containers_names_known_settings_only() -> None:
+    names = set(re.findall(r"^([A-Z_]+)=", (DOCS.parent / ".env.example").read_text(), re.MULTILINE))
+    servers_own = {"POSTGRES_PASSWORD", "VALKEY_PASSWORD"}
+    assert names - servers_own <= doc_settings.described()
 
 
 @pytest.mark.parametrize("page", sorted(path.name for path in DOCS.glob("*.md") if ".zh-CN" not in path.name))

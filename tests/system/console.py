@@ -7,6 +7,7 @@ import http.client
 import json
 import os
 import pty
+import random
 import shutil
 import signal
 import socket
@@ -17,7 +18,7 @@ import termios
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from console.embedded.children import ROOT
 from console.embedded.process import wait_until
 
 READY_SECONDS = 90.0
+PORTS = (10_000, 32_000)
 CHILDREN = ("postgres", "valkey", "web", "worker", "beat", "watcher")
 _MARKS = {
     "postgres": "bin/postgres",
@@ -43,10 +45,11 @@ MAKE_RUN = ("make", "--no-print-directory", "run")
 
 
 def free_port() -> int:
-    """A port that nobody listens on at this moment."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
-        return port
+    """A port that nobody uses at this moment, and that the kernel gives to no outgoing connection either."""
+    while True:
+        port = random.SystemRandom().randrange(*PORTS)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 @contextmanager

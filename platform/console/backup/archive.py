@@ -77,9 +77,12 @@ def _add(tar: tarfile.TarFile, name: str, size: int, content: IO[bytes]) -> None
 
 
 @contextmanager
-def opened_archive(path: Path) -> Iterator[Archive]:
-    """The verified content of a backup, unpacked into a private folder that is gone afterwards. Raises BackupError."""
-    with tempfile.TemporaryDirectory(prefix="sluice-restore-") as name:
+def opened_archive(path: Path, room: Path | None = None) -> Iterator[Archive]:
+    """The verified content of a backup, unpacked into a private folder that is gone afterwards. Raises BackupError.
+
+    The folder is made in ``room``, None: where temporary files go.
+    """
+    with tempfile.TemporaryDirectory(prefix="sluice-restore-", dir=room) as name:
         folder = Path(name)
         try:
             with tarfile.open(path, mode="r:") as tar:

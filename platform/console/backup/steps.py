@@ -31,7 +31,7 @@ class Consent:
 
 def make_backup(stream: IO[bytes], *, with_keys: bool) -> Manifest:
     """Write the whole database as of one moment to ``stream``; the console may run meanwhile."""
-    with tempfile.TemporaryDirectory(prefix="sluice-backup-") as folder:
+    with tempfile.TemporaryDirectory(prefix="sluice-backup-", dir=room()) as folder:
         dumped = Path(folder) / "database.dump"
         with transaction.atomic(durable=True):
             snapshot = database.export_snapshot()
@@ -48,6 +48,11 @@ def make_backup(stream: IO[bytes], *, with_keys: bool) -> Manifest:
         )
         write_archive(stream, manifest, dumped, settings.FERNET_KEYS if with_keys else None)
     return manifest
+
+
+def room() -> Path | None:
+    """Where a whole dump finds room: in a container /tmp is memory, and the state folder is not."""
+    return settings.STATE_DIR if settings.STATE_DIR.is_dir() else None
 
 
 def missing_keys(archive: Archive, at_hand: Sequence[str]) -> list[str]:

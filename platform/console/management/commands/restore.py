@@ -13,7 +13,7 @@ from clusters.models import Cluster
 from clusters.sync import sync_safely
 from console.backup.archive import Archive, opened_archive
 from console.backup.errors import BackupError
-from console.backup.steps import Consent, missing_keys, restore
+from console.backup.steps import Consent, missing_keys, restore, room
 from console.embedded.errors import EmbeddedError
 from console.embedded.state import SECRETS_NAME, StateDir
 from jobs.strays import strays
@@ -38,7 +38,7 @@ class Command(BaseCommand):
             options["replace"], options["replace_newer"], options["with_sessions"], options["without_keys"]
         )
         try:
-            with opened_archive(Path(options["file"])) as archive:
+            with opened_archive(Path(options["file"]), room()) as archive:
                 new_keys = _keys_to_take(archive, take=options["take_keys"], consent=consent)
                 restore(archive, consent)
                 if new_keys:
