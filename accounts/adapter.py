@@ -22,7 +22,8 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from accounts.selectors import must_have_second_factor
-from common.secrets import seal, unseal
+from common.errors import DomainError
+from common.secrets import SecretUnreadable, seal, unseal
 
 FRESH_SECONDS = 300
 """So long after signing in at the provider nobody is asked again who they are."""
@@ -74,7 +75,12 @@ class SecondFactorAdapter(DefaultMFAAdapter):
         return seal(text)
 
     def decrypt(self, encrypted_text: str) -> str:
-        return unseal(encrypted_text)
+        """Raises DomainError: with an empty secret instead, anybody could work out the code."""
+        try:
+            return unseal(encrypted_text)
+        except SecretUnreadable as error:
+            message = _("This second factor cannot be read any more. Whoever runs this console can remove it.")
+            raise DomainError("second_factor_unreadable", message) from error
 
     def can_delete_authenticator(self, authenticator: Authenticator) -> bool:
         return not must_have_second_factor(authenticator.user)

@@ -20,6 +20,7 @@ class UserAdmin(OperatorAdmin):
     list_display = ("username", "first_name", "is_platform_admin", "is_active", "last_login")
     list_filter = ("is_active", "is_platform_admin")
     search_fields = ("username", "first_name")
+    ordering = ("username",)
     exclude = ("password", "groups", "user_permissions", "session_generation")
     reference = "public_id"
     remedies = (

@@ -1,4 +1,4 @@
-"""People and sign-in as a Django app: keeps the audit trail of what allauth's own pages change."""
+"""People and sign-in as a Django app: what allauth changes is audited, what it seals follows a change of keys."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ class AccountsConfig(AppConfig):
     name = "accounts"
 
     def ready(self) -> None:
-        from accounts import trail
+        from accounts import second_factors, trail
+        from common.secrets import also_rotate
 
         trail.listen()
+        also_rotate(second_factors.rotate)

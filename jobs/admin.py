@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.contrib import admin
+from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from accounts.operators import OperatorAdmin, Remedy
@@ -72,11 +73,15 @@ class JobSyncAdmin(ReadOnlyAdmin):
 
 @admin.register(IdempotencyKey)
 class IdempotencyKeyAdmin(ReadOnlyAdmin):
-    """Which submit made which job. The key itself is its owner's."""
+    """Which submit made which job: the list only, for a row is named by its key, which is its owner's."""
 
     list_display = ("user", "job", "created_at")
+    list_display_links = None
     list_select_related = ("user", "job")
     exclude = ("key", "body_hash")
+
+    def has_view_permission(self, request: HttpRequest, obj: IdempotencyKey | None = None) -> bool:
+        return obj is None and super().has_view_permission(request)
 
 
 @admin.register(LogChunk)

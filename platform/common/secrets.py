@@ -6,7 +6,7 @@ every process, run `manage.py credentials_rotate`, and take the old one out when
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -99,13 +99,35 @@ def sealed_columns() -> Iterator[tuple[type[models.Model], str]]:
                 yield model, field.name
 
 
+_ELSEWHERE: list[Callable[[], Rotation]] = []
+
+
+def also_rotate(rotation: Callable[[], Rotation]) -> None:
+    """Have :func:`rotate` call this as well: for sealed text that lies in no column of its own."""
+    if rotation not in _ELSEWHERE:
+        _ELSEWHERE.append(rotation)
+
+
 def rotate() -> list[Rotation]:
     """Seal every stored secret with the first key; one result for each column.
 
     Each value changes in a statement of its own and opens before and after it, so this may stop anywhere and be run
     again, also while the console works. What no key opens is counted and left alone.
     """
-    return [_rotate_column(model, field) for model, field in sealed_columns()]
+    return [_rotate_column(model, field) for model, field in sealed_columns()] + [rotation() for rotation in _ELSEWHERE]
+
+
+def reseal(sealed: str, done: Rotation) -> str:
+    """``sealed`` with the first key, or as it is when that is so already or no key opens it; counted in ``done``."""
+    first, every = _fernets(tuple(settings.FERNET_KEYS))
+    if _opens(first, sealed):
+        done.already_current += 1
+        return sealed
+    if not _opens(every, sealed):
+        done.unreadable += 1
+        return sealed
+    done.sealed_anew += 1
+    return every.rotate(sealed.encode()).decode()
 
 
 def _rotate_column(model: type[models.Model], field: str) -> Rotation:
