@@ -145,10 +145,12 @@ class WorkloadRef:
 
 @dataclass(frozen=True, slots=True)
 class GroupQuota:
-    """Cards of one node group that belong to one team queue."""
+    """Cards of one node group that belong to one team queue. None = no limit."""
 
     node_group: str
     nominal: int
+    borrow_limit: int | None = None  # at most so many of others' cards
+    lend_limit: int | None = None  # at most so many of its own to others
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,10 +94,10 @@ def nominate(state: State, workload: Workload, queue: Queue) -> Entry:
         return Entry(workload, queue, Mode.FIT)
     if not ledger.offers(queue.name, group):
         return _refuse(state, workload, queue, WaitCode.NOT_OFFERED)
-    if spec.cards > ledger.capacity(group):
+    if spec.cards > ledger.capacity(queue.name, group):
         return _refuse(state, workload, queue, WaitCode.NEVER_FITS)
     borrows = ledger.would_borrow(queue.name, group, spec.cards)
-    quota_fits = spec.cards <= ledger.available(group)
+    quota_fits = spec.cards <= ledger.available(queue.name, group)
     if quota_fits:
         nodes = _choose(state, workload)
         if nodes is not None:
@@ -182,7 +182,7 @@ class _Cycle:
         for victim in leaving.values():
             trial.remove(victim)
         missing = None
-        if spec.cards > state.ledger.available(spec.node_group):
+        if spec.cards > state.ledger.available(entry.queue.name, spec.node_group):
             missing = WaitCode.QUOTA
         elif entry.nodes and not state.floor.has_promise_room(entry.nodes, spec.cards_per_pod):
             missing = WaitCode.PLACES

@@ -52,7 +52,9 @@ def queue_to_dict(queue: Queue) -> JsonDict:
 
 
 def queue_from_dict(data: Mapping[str, Any]) -> Queue:
-    queue = msgspec.convert({name: data[name] for name in _QUEUE}, Queue)
+    queue = msgspec.convert(
+        {name: data[name] for name in _QUEUE if name in data}, Queue
+    )  # a newer field has its default
     queue.shapes = dict(msgspec.convert(data["shapes"], list[tuple[Shape, ShapeState]]))
     return queue
 

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from clusters.contract import FailureCode, WorkloadSpec
-from clusters.simulation.world import Group, Hold, Plan, Reclaim, Spec, Strategy
+from clusters.simulation.world import Group, Hold, Limits, Plan, Reclaim, Spec, Strategy
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,7 @@ class QueueDef:
     reclaim: Reclaim = Reclaim.ANY
     borrow_preempts: bool = False
     borrow_threshold: int | None = None
+    limits: tuple[tuple[str, Limits], ...] = ()  # node group, where it has some
 
 
 @dataclass(frozen=True, slots=True)

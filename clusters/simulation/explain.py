@@ -18,8 +18,8 @@ def note(ledger: Ledger, queue: Queue, spec: Spec, code: WaitCode | None = None)
     return Note(
         code or shortage_code(spec.cards, nominal, used),
         asked=spec.cards,
-        more=max(0, spec.cards - ledger.available(group)),
-        maximum=ledger.capacity(group),
+        more=max(0, spec.cards - ledger.available(queue.name, group)),
+        maximum=ledger.capacity(queue.name, group),
         nominal=nominal,
         used=used,
     )

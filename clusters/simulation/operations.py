@@ -113,6 +113,7 @@ def _set_queue(state: State, definition: c.QueueDef) -> bool:
     values = {
         "space": definition.space,
         "quotas": dict(definition.quotas),
+        "limits": dict(definition.limits),
         "local_queues": definition.local_queues,
         "strategy": definition.strategy,
         "reclaim": definition.reclaim,

@@ -153,7 +153,7 @@ class _Search:
         state, spec = self._state, self._spec
         if not borrowing and state.ledger.would_borrow(self._queue.name, self._group, spec.cards):
             return False
-        if spec.cards > state.ledger.available(self._group):
+        if spec.cards > state.ledger.available(self._queue.name, self._group):
             return False
         return not state.world.topology_aware or (
             state.floor.choose(self._group, spec.pods, spec.cards_per_pod) is not None

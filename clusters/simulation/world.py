@@ -130,6 +130,14 @@ class ShapeState:
     parked: bool  # set aside until something in the cohort changes
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much a queue may borrow and lend of one node group; None = as much as there is."""
+
+    borrow: int | None = None
+    lend: int | None = None
+
+
 @dataclass(slots=True)
 class Queue:
     """A team queue: nominal quota per node group, in one flat cohort with all others."""
@@ -137,6 +145,7 @@ class Queue:
     name: str
     space: str = ""
     quotas: dict[str, int] = field(default_factory=dict)  # node group -> nominal cards
+    limits: dict[str, Limits] = field(default_factory=dict)  # node groups that have some
     local_queues: tuple[str, ...] = ()
     strategy: Strategy = Strategy.BEST_EFFORT
     reclaim: Reclaim = Reclaim.ANY

@@ -17,6 +17,8 @@ class QueueDef:
     strict: bool = False  # the head blocks its queue
     reclaims: bool = True  # takes its nominal back from borrowers
     borrow_preempts_up_to: int | None = None  # while borrowing evicts lower work of borrowers, up to this priority
+    borrow_limit: int | None = None  # at most so many of others' cards
+    lend_limit: int | None = None  # at most so many of its own to others
 
 
 @dataclass(frozen=True)

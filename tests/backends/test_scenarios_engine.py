@@ -12,7 +12,7 @@ from clusters.simulation import commands as c
 from clusters.simulation.codec import world_from_dict, world_to_dict
 from clusters.simulation.engine import Engine
 from clusters.simulation.services import named
-from clusters.simulation.world import Hold, Reclaim, Spec, Stage, Strategy, World
+from clusters.simulation.world import Hold, Limits, Reclaim, Spec, Stage, Strategy, World
 from tests.backends import scenario_words as s
 from tests.backends.scenario_runner import Facts, play
 from tests.backends.scenarios import SCENARIOS
@@ -105,6 +105,7 @@ def _queue_def(queue: s.QueueDef) -> c.QueueDef:
         reclaim=Reclaim.ANY if queue.reclaims else Reclaim.NEVER,
         borrow_preempts=queue.borrow_preempts_up_to is not None,
         borrow_threshold=queue.borrow_preempts_up_to,
+        limits=((s.GROUP, Limits(queue.borrow_limit, queue.lend_limit)),),
     )
 
 

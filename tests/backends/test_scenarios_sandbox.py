@@ -16,7 +16,7 @@ from clusters.contract import GroupQuota, QueuePlan, QuotaPlan, Scope, WorkloadR
 from clusters.models import Cluster
 from clusters.simulation import commands as c
 from clusters.simulation.engine import Engine
-from clusters.simulation.world import Hold, Reclaim, Stage, Strategy, World
+from clusters.simulation.world import Hold, Stage, World
 from tests.backends import scenario_words as s
 from tests.backends.scenario_runner import Facts, play
 from tests.backends.scenarios import SCENARIOS
@@ -44,12 +44,8 @@ class SandboxDriver:
         self._apply_quotas(cluster)
 
     def _apply_quotas(self, cluster: s.ClusterDef) -> None:
-        plans = (QueuePlan(q.name, f"slu-{q.name}", _quotas(q), ("default",)) for q in cluster.queues)
         pool = (GroupQuota(s.GROUP, cluster.pool),) if cluster.pool else ()
-        self._backend.apply_quotas(QuotaPlan(tuple(plans), pool))
-        if any(queue.strict or not queue.reclaims or queue.borrow_preempts_up_to for queue in cluster.queues):
-            kept = tuple((quota.node_group, quota.nominal) for quota in pool)
-            self._send(c.SetQuotas(driver.now_ms(), tuple(_queue_def(queue) for queue in cluster.queues), kept))
+        self._backend.apply_quotas(QuotaPlan(tuple(map(_queue_plan, cluster.queues)), pool))
 
     @property
     def _backend(self) -> SandboxBackend:
@@ -130,21 +126,16 @@ class SandboxDriver:
         return {self._names[row.job_ulid]: row.facts for row in seen.objects}
 
 
-def _quotas(queue: s.QueueDef) -> tuple[GroupQuota, ...]:
-    return () if queue.nominal is None else (GroupQuota(s.GROUP, queue.nominal),)
-
-
-def _queue_def(queue: s.QueueDef) -> c.QueueDef:
-    """A queue with settings that are not part of a quota plan yet."""
-    return c.QueueDef(
-        name=queue.name,
-        space=f"slu-{queue.name}",
-        quotas=tuple((quota.node_group, quota.nominal) for quota in _quotas(queue)),
-        local_queues=("default",),
-        strategy=Strategy.STRICT if queue.strict else Strategy.BEST_EFFORT,
-        reclaim=Reclaim.ANY if queue.reclaims else Reclaim.NEVER,
-        borrow_preempts=queue.borrow_preempts_up_to is not None,
-        borrow_threshold=queue.borrow_preempts_up_to,
+def _queue_plan(queue: s.QueueDef) -> QueuePlan:
+    quota = None if queue.nominal is None else GroupQuota(s.GROUP, queue.nominal, queue.borrow_limit, queue.lend_limit)
+    return QueuePlan(
+        queue.name,
+        f"slu-{queue.name}",
+        () if quota is None else (quota,),
+        ("default",),
+        strict=queue.strict,
+        reclaims=queue.reclaims,
+        borrow_preempts_up_to=queue.borrow_preempts_up_to,
     )
 
 

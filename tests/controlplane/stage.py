@@ -138,7 +138,9 @@ class PlaneDriver:
             QueuePlan(
                 queue.name,
                 self.SPACE.format(queue.name),
-                () if queue.nominal is None else (GroupQuota(s.GROUP, queue.nominal),),
+                ()
+                if queue.nominal is None
+                else (GroupQuota(s.GROUP, queue.nominal, queue.borrow_limit, queue.lend_limit),),
                 ("default",),
                 strict=queue.strict,
                 reclaims=queue.reclaims,

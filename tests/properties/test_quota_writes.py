@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clusters.backends.kueue_volcano.quota_objects import quota_objects, resource_groups
-from clusters.backends.kueue_volcano.quota_order import decreases_first, quotas_of, used
+from clusters.backends.kueue_volcano.quota_order import decreases_first, limits_of, quotas_of, used
 from clusters.backends.kueue_volcano.shape import ClusterShape, GroupShape, Manifest
 from clusters.contract import GroupQuota, QueuePlan, QuotaPlan
 
@@ -24,7 +24,11 @@ GROUPS = {
 SHAPE = ClusterShape("site", GROUPS)
 RENAMED = ClusterShape("site", {**GROUPS, "g0": GroupShape("nvidia.com/gpu.shared", (("model", "m0"),), 8, 1, 1)})
 
-quotas = st.dictionaries(st.sampled_from(sorted(GROUPS)), st.integers(0, 3_000), max_size=3).map(
+limits = st.none() | st.integers(0, 3_000)
+quotas = st.dictionaries(
+    st.sampled_from(sorted(GROUPS)), st.tuples(st.integers(0, 3_000), limits, limits), max_size=3
+).map(lambda found: tuple(GroupQuota(group, *numbers) for group, numbers in found.items()))
+pools = st.dictionaries(st.sampled_from(sorted(GROUPS)), st.integers(0, 3_000), max_size=3).map(
     lambda found: tuple(GroupQuota(group, nominal) for group, nominal in found.items())
 )
 
@@ -45,7 +49,7 @@ def plans(draw: st.DrawFn) -> QuotaPlan:
             )
             for queue in queues
         ),
-        pool=draw(quotas),
+        pool=draw(pools),
     )
 
 
@@ -131,6 +135,19 @@ def test_an_object_is_written_at_most_twice_and_last_as_wanted(live: Live, plan:
     for key in wanted.keys() & last.keys():
         plain = {name: value for name, value in last[key]["spec"].items() if name != "resourceGroups"}
         assert plain == {name: value for name, value in wanted[key]["spec"].items() if name != "resourceGroups"}
+
+
+@given(clusters_in_use(), plans())
+def test_no_write_lends_more_than_there_is_and_the_last_one_has_the_limits_of_the_plan(
+    live: Live, plan: QuotaPlan
+) -> None:
+    wanted = wanted_of(plan, SHAPE)
+    for write in decreases_first(list(live.values()), wanted):
+        nominal = quotas_of(write)
+        assert all(lend is None or lend <= nominal[pair] for pair, (_borrow, lend) in limits_of(write).items())
+        applied(live, write)
+    for manifest in wanted:
+        assert limits_of(live[manifest["kind"], manifest["metadata"]["name"]]) == limits_of(manifest)
 
 
 pairs = st.dictionaries(

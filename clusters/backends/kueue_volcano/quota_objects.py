@@ -21,6 +21,8 @@ from clusters.contract import GroupQuota, QueuePlan, QuotaPlan
 
 Quotas = Mapping[tuple[str, str], int]
 """(flavor, resource) → nominal quota."""
+QuotaLimits = Mapping[tuple[str, str], tuple[int | None, int | None]]
+"""(flavor, resource) → the most that may be borrowed and lent, where there is a limit."""
 
 _POD_PRIORITY_VALUES = {"slu-training": 1_000, "slu-inference": 2_000}
 
@@ -82,7 +84,7 @@ def _are_disjoint(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
     return any(other.get(key, value) != value for key, value in one.items())
 
 
-def resource_groups(quotas: Quotas) -> list[Manifest]:
+def resource_groups(quotas: Quotas, limits: QuotaLimits | None = None) -> list[Manifest]:
     """Kueue's form of quotas: every resource and every flavor in exactly one group.
 
     A flavor with several resources joins their groups; there each flavor lists all resources, with 0 where it has
@@ -100,7 +102,9 @@ def resource_groups(quotas: Quotas) -> list[Manifest]:
                     {
                         "name": flavor,
                         "resources": [
-                            {"name": resource, "nominalQuota": str(quotas.get((flavor, resource), 0))}
+                            _resource(
+                                resource, quotas.get((flavor, resource), 0), (limits or {}).get((flavor, resource))
+                            )
                             for resource in sorted(resources)
                         ],
                     }
@@ -109,6 +113,17 @@ def resource_groups(quotas: Quotas) -> list[Manifest]:
             }
         )
     return sorted(groups, key=lambda group: str(group["coveredResources"][0]))
+
+
+def _resource(name: str, nominal: int, limits: tuple[int | None, int | None] | None) -> Manifest:
+    """Kueue refuses to lend more than there is, so a limit that is above the quota of the moment is cut to it."""
+    resource: Manifest = {"name": name, "nominalQuota": str(nominal)}
+    borrow, lend = limits or (None, None)
+    if borrow is not None:
+        resource["borrowingLimit"] = str(borrow)
+    if lend is not None:
+        resource["lendingLimit"] = str(min(lend, nominal))
+    return resource
 
 
 def _connected(start: tuple[str, str], pairs: Iterable[tuple[str, str]]) -> tuple[set[str], set[str]]:
@@ -182,6 +197,14 @@ def _quotas(quotas: Iterable[GroupQuota], shape: ClusterShape) -> dict[tuple[str
     return {(names.flavor(q.node_group), shape.group(q.node_group).resource): q.nominal for q in quotas}
 
 
+def _limits(quotas: Iterable[GroupQuota], shape: ClusterShape) -> dict[tuple[str, str], tuple[int | None, int | None]]:
+    return {
+        (names.flavor(quota.node_group), shape.group(quota.node_group).resource): (quota.borrow_limit, quota.lend_limit)
+        for quota in quotas
+        if (quota.borrow_limit, quota.lend_limit) != (None, None)
+    }
+
+
 def _cluster_queue(queue: QueuePlan, shape: ClusterShape) -> Manifest:
     quotas = _quotas(queue.quotas, shape) | {(names.NO_CARDS_FLAVOR, names.NO_CARDS_RESOURCE): 0}
     spec: Manifest = {
@@ -196,7 +219,7 @@ def _cluster_queue(queue: QueuePlan, shape: ClusterShape) -> Manifest:
         "queueingStrategy": "StrictFIFO" if queue.strict else "BestEffortFIFO",
         "flavorFungibility": {"whenCanBorrow": "MayStopSearch", "whenCanPreempt": "MayStopSearch"},
         "preemption": _preemption(queue),
-        "resourceGroups": resource_groups(quotas),
+        "resourceGroups": resource_groups(quotas, _limits(queue.quotas, shape)),
     }
     return _object(names.CLUSTER_QUEUES, names.cluster_queue(queue.queue), shape, spec=spec)
 

@@ -51,6 +51,21 @@ def quotas_of(obj: Mapping[str, Any]) -> dict[tuple[str, str], int]:
     }
 
 
+def limits_of(obj: Mapping[str, Any]) -> dict[tuple[str, str], tuple[int | None, int | None]]:
+    """(flavor, resource) → borrowing and lending limit of a ClusterQueue, where it has one."""
+    found = {
+        (flavor["name"], resource["name"]): (_limit(resource, "borrowingLimit"), _limit(resource, "lendingLimit"))
+        for group in obj.get("spec", {}).get("resourceGroups") or ()
+        for flavor in group.get("flavors") or ()
+        for resource in flavor.get("resources") or ()
+    }
+    return {pair: limits for pair, limits in found.items() if limits != (None, None)}
+
+
+def _limit(resource: Mapping[str, Any], field: str) -> int | None:
+    return whole(resource[field]) if resource.get(field) is not None else None
+
+
 def used(queue: Mapping[str, Any]) -> frozenset[tuple[str, str]]:
     """(flavor, resource) that admitted jobs of a ClusterQueue hold, running or not."""
     status = queue.get("status") or {}
@@ -85,11 +100,11 @@ def _without_quota(current: Mapping[str, Any]) -> Manifest:
 
 
 def _with_quotas(manifest: Manifest, quotas: Quotas) -> Manifest:
-    return {**manifest, "spec": {**manifest["spec"], "resourceGroups": resource_groups(quotas)}}
+    return {**manifest, "spec": {**manifest["spec"], "resourceGroups": resource_groups(quotas, limits_of(manifest))}}
 
 
 def _is_already(current: Mapping[str, Any] | None, wanted: Manifest) -> bool:
-    if current is None or quotas_of(current) != quotas_of(wanted):
+    if current is None or (quotas_of(current), limits_of(current)) != (quotas_of(wanted), limits_of(wanted)):
         return False
     spec = {name: value for name, value in wanted["spec"].items() if name != "resourceGroups"}
     labels = wanted["metadata"].get("labels", {})

@@ -25,7 +25,7 @@ from clusters.models import Cluster
 from clusters.preflight.survey import Survey
 from clusters.simulation.commands import Delete, QueueDef, Scale, SetActive, SetPriority, SetQuotas, Submit
 from clusters.simulation.logs import tail
-from clusters.simulation.world import Workload, World
+from clusters.simulation.world import Limits, Reclaim, Strategy, Workload, World
 
 
 class SandboxBackend:
@@ -113,6 +113,15 @@ class SandboxBackend:
                 space=queue.space,
                 quotas=tuple((quota.node_group, quota.nominal) for quota in queue.quotas),
                 local_queues=queue.local_queues,
+                strategy=Strategy.STRICT if queue.strict else Strategy.BEST_EFFORT,
+                reclaim=Reclaim.ANY if queue.reclaims else Reclaim.NEVER,
+                borrow_preempts=queue.reclaims and queue.borrow_preempts_up_to is not None,
+                borrow_threshold=queue.borrow_preempts_up_to,
+                limits=tuple(
+                    (quota.node_group, Limits(quota.borrow_limit, quota.lend_limit))
+                    for quota in queue.quotas
+                    if (quota.borrow_limit, quota.lend_limit) != (None, None)
+                ),
             )
             for queue in plan.queues
         )

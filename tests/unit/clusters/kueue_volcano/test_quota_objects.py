@@ -88,6 +88,21 @@ class TestObjects:
         assert spec["preemption"]["reclaimWithinCohort"] == "Never"
         assert spec["preemption"]["borrowWithinCohort"] == {"policy": "Never"}
 
+    def test_a_queue_may_borrow_and_lend_within_limits(self) -> None:
+        quotas = (GroupQuota("h100", 26, borrow_limit=0, lend_limit=8), GroupQuota("a100", 4, lend_limit=9))
+        plan = QuotaPlan((QueuePlan("vision", "slu-vision-7k2m9q", quotas, ("default",)),), ())
+        [queue] = quota_objects(plan, SHAPE).queues
+        [group] = (g for g in queue["spec"]["resourceGroups"] if g["coveredResources"] == ["nvidia.com/gpu"])
+        assert {flavor["name"]: flavor["resources"][0] for flavor in group["flavors"]} == {
+            "slu-a100": {"name": "nvidia.com/gpu", "nominalQuota": "4", "lendingLimit": "4"},
+            "slu-h100": {
+                "name": "nvidia.com/gpu",
+                "nominalQuota": "26",
+                "borrowingLimit": "0",
+                "lendingLimit": "8",
+            },
+        }
+
     def test_what_is_left_of_a_group_lies_in_the_cohort(self) -> None:
         cohort = quota_objects(PLAN, SHAPE).cohort
         assert cohort["metadata"]["name"] == "slu"
