@@ -94,7 +94,8 @@ def _store(cluster: Cluster, findings: Mapping[Feature, Finding], now: datetime)
     """Write the rows that changed, and settle the notices. Under the cluster's survey lock."""
     known = {row.feature: row for row in PreflightRow.objects.filter(cluster=cluster)}
     signs = _signs(cluster, known, findings)
-    made, changed = [], []
+    made: list[PreflightRow] = []
+    changed: list[PreflightRow] = []
     for feature, found in findings.items():
         row = known.get(feature.value) or PreflightRow(cluster=cluster, feature=feature.value, since=now)
         after = (found.verdict.value, found.problem.value if found.problem else "", dict(found.facts))

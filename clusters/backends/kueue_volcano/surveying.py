@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -116,7 +117,9 @@ class Surveyor:
             raise msgspec.ValidationError(f"{path}: no object")
         return found
 
-    def _items(self, path: str, account: Account = Account.RUNTIME, **params: str) -> list[dict[str, Any]]:
+    def _items(
+        self, path: str, params: Mapping[str, str] | None = None, account: Account = Account.RUNTIME
+    ) -> list[dict[str, Any]]:
         """Objects of a kind of which there are few; none where the kind does not exist."""
         try:
             return msgspec.json.decode(self.clients[account].get(path, params), type=_Items).items
@@ -140,11 +143,11 @@ class Surveyor:
 
     def _rights(self) -> dict[str, frozenset[str]]:
         """What each account lacks; an account that may not even ask that is left out."""
-        found = {account.value: self._tried(lambda account=account: self._lacks(account)) for account in self.clients}
+        found = {
+            account.value: self._tried(partial(lacking_rights, self.clients[account], account))
+            for account in self.clients
+        }
         return {account: lacks for account, lacks in found.items() if lacks is not None}
-
-    def _lacks(self, account: Account) -> frozenset[str] | None:
-        return lacking_rights(self.clients[account], account)
 
     def _has_policy(self) -> bool:
         try:
@@ -210,14 +213,14 @@ class Surveyor:
                 preempts=each.get("preemptionPolicy", "PreemptLowerPriority") != "Never",
                 is_default=bool(each.get("globalDefault", False)),
             )
-            for each in self._items(names.POD_PRIORITY_CLASSES.path(), account)
+            for each in self._items(names.POD_PRIORITY_CLASSES.path(), account=account)
         )
 
     # ------------------------------------------------------------------- spaces, nodes, exporters
 
     def _limited_spaces(self) -> frozenset[str]:
         selector = {"labelSelector": f"{names.SPACE}=true,{names.INSTALLATION}={self.installation}"}
-        spaces = {space["metadata"]["name"] for space in self._items(names.NAMESPACES.path(), **selector)}
+        spaces = {space["metadata"]["name"] for space in self._items(names.NAMESPACES.path(), selector)}
         limits = [*self._items("/api/v1/resourcequotas"), *self._items("/api/v1/limitranges")]
         return frozenset(limit["metadata"]["namespace"] for limit in limits) & spaces
 
@@ -228,7 +231,7 @@ class Surveyor:
         found: Counter[str] = Counter()
         for label, values in EXPORTER_LABELS.items():
             selector = {"labelSelector": f"{label} in ({','.join(values)})", "limit": "500"}
-            for pod in self._items(names.PODS_KIND.path(), **selector):
+            for pod in self._items(names.PODS_KIND.path(), selector):
                 if (pod.get("status") or {}).get("phase") == "Running":
                     found[pod["metadata"]["labels"][label]] += 1
         return found

@@ -16,7 +16,7 @@ def sandbox_survey(world: World) -> Survey:
     """Nothing is foreign or broken here. Weights between local queues order nothing, and nothing is measured."""
     cards: Counter[str] = Counter()
     for node in world.nodes.values():
-        cards[node.group] += node.cards
+        cards[node.group or ""] += node.cards
     return Survey(
         version=VERSION,
         served={
