@@ -157,3 +157,11 @@ def test_the_tail_of_a_log_is_its_last_lines(tmp_path: Path) -> None:
     assert state.log_tail("none") == ""
     state.log_file("web").write_text("".join(f"line {number}\n" for number in range(5000)))
     assert state.log_tail("web", lines=2) == "line 4998\nline 4999"
+
+
+def test_keys_of_a_restored_backup_open_and_do_not_seal(tmp_path: Path) -> None:
+    state = StateDir(tmp_path / "state")
+    ours = state.secrets(has_data=False).fernet_keys
+    state.add_fernet_keys(["restored", ours, "restored"])
+    assert state.secrets(has_data=True).fernet_keys == f"{ours},restored"
+    assert mode(state.path / "secrets.json") == 0o600
