@@ -7,6 +7,7 @@ import http.client
 import json
 import os
 import pty
+import pwd
 import random
 import shutil
 import signal
@@ -76,7 +77,16 @@ def environment(state: Path, port: int, **extra: str) -> dict[str, str]:
 class Console:
     """One start of the product on a terminal of its own."""
 
-    def __init__(self, state: Path, port: int, *, argv: tuple[str, ...] = SUPERVISOR, **extra: str) -> None:
+    def __init__(
+        self,
+        state: Path,
+        port: int,
+        *,
+        argv: tuple[str, ...] = SUPERVISOR,
+        root: Path = ROOT,
+        user: pwd.struct_passwd | None = None,
+        **extra: str,
+    ) -> None:
         self.state = state
         self.port = port
         self.started_at = time.monotonic()
@@ -85,8 +95,9 @@ class Console:
         try:
             self.process = subprocess.Popen(
                 argv,
-                cwd=ROOT,
+                cwd=root,
                 env=environment(state, port, **extra),
+                **({"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []} if user else {}),
                 stdin=side,
                 stdout=side,
                 stderr=side,
@@ -210,9 +221,9 @@ def lock_is_free(path: Path) -> bool:
 
 
 @contextmanager
-def running(state: Path, *, argv: tuple[str, ...] = SUPERVISOR, **extra: str) -> Iterator[Console]:
+def running(state: Path, *, argv: tuple[str, ...] = SUPERVISOR, **options: Any) -> Iterator[Console]:
     """A console that is stopped in the end, and has left nothing behind."""
-    console = Console(state, free_port(), argv=argv, **extra)
+    console = Console(state, free_port(), argv=argv, **options)
     try:
         yield console
     finally:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.migrations.loader import MigrationLoader
 from django.utils import timezone
 
@@ -74,7 +74,7 @@ def restore(archive: Archive, consent: Consent) -> None:
 
 def _require_known_migrations(manifest: Manifest) -> None:
     """A newer version's schema is nothing that this version could bring up to date."""
-    loader = MigrationLoader(connection, ignore_no_migrations=True)
+    loader = MigrationLoader(None, ignore_no_migrations=True)
     unknown = _beyond(manifest.migrations, _by_app(loader.disk_migrations))
     if unknown:
         raise BackupError(
