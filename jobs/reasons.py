@@ -162,6 +162,12 @@ def _gave_way(facts: _Known) -> str:
     return close_up(who + " " + how)
 
 
+def _not_sent(facts: _Known) -> str:
+    if facts.get("error") == "internal_error":
+        return _("Sending it fails again and again. The job is kept and tried each minute; the server's log says why.")
+    return _("The cluster cannot be reached now. The job is kept and sent as soon as it answers.")
+
+
 def _clock(until: object) -> str:
     """A stored moment as the reader's clock shows it."""
     try:
@@ -177,7 +183,7 @@ _SENTENCES: dict[str, Callable[[_Known], str]] = {
     C.NOT_PICKED_UP: _plain(
         lambda: _("The cluster has not answered for a minute. Nothing is lost; platform admins can see it.")
     ),
-    C.NOT_SENT: _plain(lambda: _("The cluster cannot be reached now. The job is kept and sent as soon as it answers.")),
+    C.NOT_SENT: _not_sent,
     C.WAITING_FOR_QUOTA: _quota,
     C.WAITING_ABOVE_SHARE: _above,
     C.SPLIT_OVER_NODES: _split,

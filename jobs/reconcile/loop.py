@@ -33,6 +33,7 @@ logger = logging.getLogger(__name__)
 LEASE_MARGIN = timedelta(seconds=5)
 BACKOFF_MAX = timedelta(seconds=60)
 CONFLICT_TRIES = 2
+INTERNAL_ERROR = "internal_error"
 
 
 def sweep() -> int:
@@ -81,7 +82,7 @@ def _guarded(claim: Claim, job: Job) -> Iterator[None]:
 
 
 def _let_rest(claim: Claim, job: Job) -> None:
-    give_back(claim, job.pk, error="internal_error", due_at=timezone.now() + _backoff(job.sync.failures + 1))
+    give_back(claim, job.pk, error=INTERNAL_ERROR, due_at=timezone.now() + _backoff(job.sync.failures + 1))
 
 
 def _concluded(called: Called, now: datetime) -> tuple[Move, Outcome]:
@@ -93,14 +94,12 @@ def _concluded(called: Called, now: datetime) -> tuple[Move, Outcome]:
             pass
         case Rejected() as error if called.failed is CalledFor.NEWEST:
             return _rejected(loaded, move, error, now)
-        case BackendError() as error:
-            logger.warning("%s of %s: %s", type(error).__name__, loaded.job.public_id, error.code)
-            failed = _failed(loaded, error.code, slow=isinstance(error, Unauthorized))
+        case error:
+            code = _code_of(loaded, error)
+            failed = _failed(loaded, code, slow=isinstance(error, Unauthorized))
             if called.failed is CalledFor.OLDER:  # what was done for the newest attempt counts all the same
                 return move, replace(outcome, error=failed.error, failures=failed.failures, retry_in=failed.retry_in)
-            return _not_sent(loaded, move, error), failed
-        case error:
-            raise error
+            return _not_sent(loaded, move, code), failed
     if called.step.older:
         move = replace(move, due_in=LOOK_AGAIN if move.due_in is None else min(move.due_in, LOOK_AGAIN))
     return move, outcome
@@ -127,11 +126,20 @@ def _rejected(loaded: Loaded, move: Move, error: Rejected, now: datetime) -> tup
     ), Outcome()
 
 
-def _not_sent(loaded: Loaded, move: Move, error: BackendError) -> Move:
+def _code_of(loaded: Loaded, error: BaseException) -> str:
+    """One word for what went wrong; the log has the rest. An error nobody foresaw is a failed call like any other."""
+    if isinstance(error, BackendError):
+        logger.warning("%s of %s: %s", type(error).__name__, loaded.job.public_id, error.code)
+        return error.code
+    logger.error("reconcile of %s failed", loaded.job.public_id, exc_info=error)
+    return INTERNAL_ERROR
+
+
+def _not_sent(loaded: Loaded, move: Move, code: str) -> Move:
     """What people see while the cluster cannot be reached: the last state, and after three tries why."""
     kept = _keep(loaded)
     if Effect.SUBMIT in move.effects and loaded.job.sync.failures >= 2:
-        return replace(kept, reason=Reason(ReasonCode.NOT_SENT, {"error": error.code}))
+        return replace(kept, reason=Reason(ReasonCode.NOT_SENT, {"error": code}))
     return kept
 
 

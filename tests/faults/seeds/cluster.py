@@ -7,7 +7,7 @@ after the deed. What happened is noted for the independent checker, which reads 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
 from datetime import timedelta
 from enum import StrEnum
@@ -69,8 +69,15 @@ class Trouble(StrEnum):
 class SimulatedCluster:
     """One world and everything that was asked of it. ``now_ms`` is the cluster's own clock, which only goes on."""
 
-    def __init__(self, world: World, now_ms: Callable[[], int], trouble: Callable[[str], Trouble | None]) -> None:
+    def __init__(
+        self,
+        world: World,
+        now_ms: Callable[[], int],
+        trouble: Callable[[str], Trouble | None],
+        refused: Set[str] = frozenset(),
+    ) -> None:
         self.engine = Engine(world)
+        self.refused = refused  # names of objects that its own rules do not allow
         self._now_ms = now_ms
         self._trouble = trouble
         self._known: dict[str, Workload] = {}
@@ -201,6 +208,8 @@ class SimulatedBackend:
         return self._at.answer("submit", lambda: self._submit(spec))
 
     def _submit(self, spec: WorkloadSpec) -> WorkloadRef:
+        if spec.object_name in self._at.refused:
+            raise Rejected("denied", "a rule of the cluster denied the request")
         found = self._at.find(spec.object_name)
         if not found:
             self._at.apply(lambda now_ms: Submit.of(now_ms, spec))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 import time_machine
@@ -32,14 +33,24 @@ class House:
     now_ms: int
     trouble: Callable[[str], Trouble | None] = lambda _call: None
     calls: list[str] = field(default_factory=list)  # everything that was asked of the cluster, answered or not
+    refuse: set[str] = field(default_factory=set)  # names of objects that the cluster does not take
     cluster: SimulatedCluster = field(init=False)
 
     def __post_init__(self) -> None:
-        self.cluster = SimulatedCluster(self.scene.fresh_world(1), lambda: self.now_ms, self._call)
+        self.cluster = SimulatedCluster(self.scene.fresh_world(1), lambda: self.now_ms, self._call, self.refuse)
+        self._moments: list[int] = []
 
     def _call(self, call: str) -> Trouble | None:
         self.calls.append(call)
+        self._moments.append(self.now_ms)
         return self.trouble(call)
+
+    def calls_now(self) -> int:
+        """Calls at the present moment of the stopped clock."""
+        return self._moments.count(self.now_ms)
+
+    def now(self) -> datetime:
+        return from_ms(self.now_ms)
 
     def submit(self, **body: Any) -> Job:
         return job_submit(actor=self.scene.actors["ada"], data={**BODY, "cards": 0, **body}).job
