@@ -13,6 +13,8 @@ SLUG_MAX = 18
 OBJECT_NAME_MAX = 40
 DISPLAY_NAME_MAX = 300
 SPACE_SLUG_MAX = 40
+_DECEIVING = re.compile("[\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff]")
+"""Joiners (U+200C, U+200D) are none of them: scripts and emoji need them."""
 
 
 def slug(text: str, limit: int = SLUG_MAX, fallback: str = "job") -> str:
@@ -36,8 +38,11 @@ def space_name(team_slug: str, team_ulid: str) -> str:
 
 
 def clean_display_name(text: str) -> str:
-    """The typed name without surrounding blanks and without control characters; empty if nothing can be seen of it."""
-    kept = "".join(ch for ch in text if unicodedata.category(ch) not in {"Cc", "Cs"})
+    """The typed name without surrounding blanks and control characters; empty if nothing can be seen of it.
+
+    Marks that turn the direction of what follows, and widths of nothing, go too: with them one name looks like another.
+    """
+    kept = "".join(ch for ch in _DECEIVING.sub("", text) if unicodedata.category(ch) not in {"Cc", "Cs"})
     if all(ch.isspace() or unicodedata.category(ch) == "Cf" for ch in kept):  # such as zero-width spaces
         return ""
     return kept.strip()[:DISPLAY_NAME_MAX].rstrip()

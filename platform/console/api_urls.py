@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from django.urls import include, path
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+from drf_spectacular.views import SpectacularSwaggerSplitView
 from rest_framework.permissions import AllowAny
+
+from console.api_schema import SchemaView
 
 app_name = "api"
 urlpatterns = [
@@ -12,7 +14,7 @@ urlpatterns = [
     path("", include("quotas.api.urls")),
     path("", include("clusters.api.urls")),
     path("", include("accounts.api.urls")),
-    path("schema", SpectacularAPIView.as_view(permission_classes=[AllowAny], authentication_classes=[]), name="schema"),
+    path("schema", SchemaView.as_view(), name="schema"),
     path(
         "docs",
         SpectacularSwaggerSplitView.as_view(

@@ -137,7 +137,8 @@
     if (shape === "day" && (daysAgo === 0 || daysAgo === 1)) {
       return new Intl.RelativeTimeFormat(locale, { numeric: "auto" }).format(-daysAgo, "day");
     }
-    const format = shape === "stamp" && daysAgo === 0 ? SHAPES.clock : SHAPES[shape];
+    const format = { ...(shape === "stamp" && daysAgo === 0 ? SHAPES.clock : SHAPES[shape]) };
+    if (format.day && at.getFullYear() !== new Date().getFullYear()) format.year = "numeric";
     return new Intl.DateTimeFormat(locale, format).format(at);
   }
 
@@ -166,7 +167,13 @@
     }
   }
 
+  /** What only scripts can do is offered by them. */
+  function offer() {
+    for (const element of document.querySelectorAll("[data-copy][hidden], [data-live][hidden]")) element.hidden = false;
+  }
+
   function refresh() {
+    offer();
     showLocalTimes();
     countAges();
     startFollowing();

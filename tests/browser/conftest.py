@@ -77,17 +77,21 @@ def open_window(browser: Browser, live_server: LiveServer, cast: Cast) -> Iterat
     """Open a window for a person of the cast; fails at the end when a console or the policy complained."""
     windows: list[Window] = []
 
-    def make(username: str, *, language: str = "en", width: int = 1280, scripts: bool = True) -> Window:
+    def make(
+        username: str | None, *, language: str = "en", width: int = 1280, scripts: bool = True, zone: str = "UTC"
+    ) -> Window:
         context = browser.new_context(
             base_url=live_server.url,
             viewport={"width": width, "height": 860},
             locale=language,
             java_script_enabled=scripts,
+            timezone_id=zone,
         )
-        client = Client()
-        client.force_login(cast.users[username], backend=SESSION_BACKEND)
-        session = client.cookies[settings.SESSION_COOKIE_NAME].value
-        context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
+        if username is not None:
+            client = Client()
+            client.force_login(cast.users[username], backend=SESSION_BACKEND)
+            session = client.cookies[settings.SESSION_COOKIE_NAME].value
+            context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
         context.set_default_timeout(10_000)
         window = Window(context.new_page(), context)
         windows.append(window)

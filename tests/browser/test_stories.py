@@ -193,6 +193,45 @@ def test_everything_can_be_done_without_scripts(stage: Stage, open_window: Open,
     page.wait_for_url("**/sign-in/")
 
 
+def test_a_lead_does_without_scripts(stage: Stage, open_window: Open) -> None:
+    stage.submit("eng-vision-1", name="on the cards", cards=16, card_model="h100", command="sleep 900")
+    job = stage.submit("eng-vision-2", name="in the queue", cards=32, card_model="h100")
+    stage.run(30)
+    page = open_window("lead-vision", scripts=False).page
+    page.emulate_media(color_scheme="dark")
+    page.goto("/team/vision/")
+    expect(page.locator("html")).to_have_css("color-scheme", "dark")
+    expect(page.locator("[data-theme-switch]")).to_have_count(1)
+    expect(page.locator("[data-theme-switch], [data-live], [data-copy]").filter(visible=True)).to_have_count(0)
+    page.locator(f"#act-hold-{job.public_id}").click()
+    page.wait_for_url("**/hold/")
+    page.get_by_role("button", name="Hold the job").click()
+    page.wait_for_url(f"**/jobs/{job.public_id}/")
+    assert Job.objects.get(pk=job.pk).held
+    page.goto("/team/vision/jobs/?search=queue")
+    expect(page.locator("#jobs")).to_contain_text("in the queue")
+    expect(page.locator("#jobs")).not_to_contain_text("on the cards")
+
+
+def test_an_admin_does_without_scripts(stage: Stage, open_window: Open) -> None:
+    stage.submit("eng-vision-1", name="who is there", cards=8, card_model="h100", command="sleep 900")
+    stage.run(30)
+    page = open_window("admin", scripts=False).page
+    page.goto("/admin/nodes/")
+    page.locator("a.sl-node", has_text="h100-01").click()
+    expect(page.locator("#detail")).to_contain_text("who is there")
+    page.goto("/admin/quotas/")
+    form = page.locator("form", has_text="H100 NVLink").last
+    form.locator("input[name^=queue_]").first.fill("30")
+    form.get_by_role("button").click()
+    expect(page.locator("[role=status]")).to_contain_text("are saved")
+    page.goto("/admin/setup/")
+    page.locator("[name=person-username]").fill("newcomer")
+    page.locator("[name=person-team]").select_option("vision")
+    page.locator("form", has=page.locator("[name=person-username]")).get_by_role("button").click()
+    expect(page.locator("#password")).to_be_visible()
+
+
 def test_a_console_that_gets_no_answer_says_so_and_keeps_what_it_shows(stage: Stage, open_window: Open) -> None:
     stage.submit(name="still here")
     window = open_window("eng-vision-1")

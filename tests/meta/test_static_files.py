@@ -39,8 +39,21 @@ def test_every_icon_of_the_sprite_is_used() -> None:
 
 
 def style_classes() -> set[str]:
-    css = re.sub(r"/\*.*?\*/", "", (STATIC / "sluice/console.css").read_text(), flags=re.S)
+    text = "".join((STATIC / "sluice" / name).read_text() for name in ("console.css", "dark.css"))
+    css = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
     return set(re.findall(r"\.(sl-[a-z0-9-]+)", css))
+
+
+def test_the_dark_theme_gives_every_colour_another_value_and_adds_none() -> None:
+    def colours(name: str) -> dict[str, str]:
+        root = re.search(r":root \{(.*?)\n\}", (STATIC / "sluice" / name).read_text(), flags=re.S)
+        assert root is not None
+        return dict(re.findall(r"(--sl-[a-z0-9-]+):\s*(#[0-9a-f]+|rgb\([^)]*\)|0 8px[^;]*);", root[1]))
+
+    light, dark = colours("console.css"), colours("dark.css")
+    same = {name for name in light if name.startswith("--sl-tile-")}
+    assert set(light) - same == set(dark)
+    assert [name for name in dark if light[name] == dark[name]] == []
 
 
 def used_classes() -> tuple[set[str], set[str]]:

@@ -85,3 +85,10 @@ def test_a_ulid_is_26_characters_of_its_own_alphabet() -> None:
     assert not is_ulid("01J8Z6T9K3M5N7P9R1S3T5V7WI")  # no letter I
     assert not is_ulid(new_ulid()[:-1])
     assert not is_ulid(new_ulid() + "\n")
+
+
+def test_a_display_name_looks_like_no_other_one() -> None:
+    assert clean_display_name("safe\u202egpj.exe\u200b\u2066\ufeff") == "safegpj.exe"
+    assert clean_display_name("\u202e\u2066") == ""
+    family = "\U0001f469\u200d\U0001f469\u200d\U0001f467"
+    assert clean_display_name(family) == family
