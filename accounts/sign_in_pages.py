@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from allauth.account.utils import get_next_redirect_url
 from allauth.account.views import LoginView, PasswordChangeView
 from allauth.mfa.models import Authenticator
 from allauth.usersessions.models import UserSession
@@ -31,7 +32,7 @@ class SignInView(LoginView):
     def get_context_data(self, **options: Any) -> dict[str, Any]:
         context: dict[str, Any] = super().get_context_data(**options)
         if settings.OIDC is not None:
-            target = context.get("redirect_field_value")
+            target = get_next_redirect_url(self.request)
             query = f"?{urlencode({'next': target})}" if target else ""
             context |= {"provider": settings.OIDC.name, "provider_url": reverse("oidc_login") + query}
         return context

@@ -29,7 +29,7 @@ def _provider(request: HttpRequest) -> Provider:
 def begin(request: HttpRequest) -> HttpResponseBase:
     """Go to the provider. A link and no form: the policy of this site lets no form lead to another one."""
     provider = _provider(request)
-    limited: HttpResponseBase | None = ratelimit.consume_or_429(request, action="login")
+    limited: HttpResponseBase | None = ratelimit.consume_or_429(request, action="login", limit_get=True)
     if limited is not None:
         return limited
     try:
@@ -42,7 +42,7 @@ def begin(request: HttpRequest) -> HttpResponseBase:
 def callback(request: HttpRequest) -> HttpResponseBase:
     """Come back from the provider, with a code to ask it who this is, or with its refusal."""
     provider = _provider(request)
-    limited: HttpResponseBase | None = ratelimit.consume_or_429(request, action="login")
+    limited: HttpResponseBase | None = ratelimit.consume_or_429(request, action="login", limit_get=True)
     if limited is not None:
         return limited
     response: HttpResponseBase = OAuth2CallbackView.adapter_view(Connection(request, provider.sub_id))(request)

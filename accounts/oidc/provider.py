@@ -95,6 +95,12 @@ class Connection(OpenIDConnectOAuth2Adapter):
                 self._metadata = checked_metadata(found, self.get_provider().app.settings["server_url"])
         return self._metadata
 
+    @property
+    def basic_auth(self) -> bool:
+        """How the secret is sent: as the provider says, and as the standard says where it does not."""
+        methods = self.openid_config.get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
+        return "client_secret_post" not in methods
+
     def get_access_token_data(
         self, request: HttpRequest, app: SocialApp, client: Any, pkce_code_verifier: str | None = None
     ) -> dict[str, Any]:
