@@ -50,7 +50,11 @@ def strays() -> list[Stray]:
     """All of them, by cluster; one query."""
     with connection.cursor() as cursor:
         cursor.execute(_STRAYS)
-        return [Stray(*row[:5], datetime.fromisoformat(row[5])) for row in cursor.fetchall()]
+        return [_stray(*row) for row in cursor.fetchall()]
+
+
+def _stray(cluster_id: int, cluster: str, job_ulid: str, attempt: int, cards: int, created_at: str) -> Stray:
+    return Stray(cluster_id, cluster, job_ulid, attempt, cards, datetime.fromisoformat(created_at))
 
 
 def stray_end(stray: Stray) -> bool:
