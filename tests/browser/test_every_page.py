@@ -81,3 +81,12 @@ def test_what_was_written_can_be_read(house: House, open_window: Open) -> None:
     expect(log.locator("a[hx-get], img, script")).to_have_count(0)
     page.goto("/jobs/?whose=team")
     expect(page.locator("#jobs")).to_contain_text("safegpj.exe")
+
+
+def test_the_operators_pages_obey_the_policy_too(house: House, open_window: Open) -> None:
+    window = open_window("admin")
+    for path in ("/operator/", "/operator/jobs/job/", "/operator/accounts/user/?q=eng"):
+        window.page.goto(path)
+        assert window.page.evaluate("document.documentElement.dataset.hit") is None
+    window.page.locator("#result_list th a").first.click()
+    expect(window.page.locator("#content h1, #content h2").first).to_be_visible()
