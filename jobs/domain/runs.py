@@ -150,7 +150,10 @@ def _close_ended(runs: list[RunView], facts: WorkloadFacts, now: datetime) -> No
 
 
 def _note_release(runs: list[RunView], facts: WorkloadFacts) -> None:
-    """That the pods of the newest eviction or end are gone belongs to the newest run that ended so."""
+    """That the pods of the newest eviction or end are gone belongs to the newest run that ended so.
+
+    Those of earlier runs were gone before: nobody saw when, but no later than the pods after them had nodes.
+    """
     if facts.released_at is None:
         return
     for index in range(len(runs) - 1, -1, -1):
@@ -158,6 +161,8 @@ def _note_release(runs: list[RunView], facts: WorkloadFacts) -> None:
         if run.ended_at is not None and (run.was_evicted or run.end_cause in _OUTCOMES):
             if run.released_at is None:
                 runs[index] = replace(run, released_at=max(facts.released_at, run.ended_at))
+            for before in range(index):
+                runs[before] = _released(runs[before], runs[before + 1].scheduled_at or facts.released_at)
             return
 
 

@@ -254,6 +254,16 @@ def test_the_release_of_an_earlier_run_is_not_taken_for_that_of_a_later_one() ->
     assert [(run.end_cause, run.released_at) for run in runs] == [("higher_priority", at(10, 20)), ("held", None)]
 
 
+def test_a_run_whose_release_nobody_saw_was_released_before_the_pods_of_the_next_had_nodes() -> None:
+    slow = replace(PREEMPTED, released_at=None)
+    runs = seen([(at(10, 6), running()), (at(10, 21), slow), (at(12, 31), DONE)])
+    assert [(run.ended_at, run.released_at) for run in runs] == [
+        (at(10, 20), at(12)),
+        (at(11, 10), at(12)),
+        (at(12, 30), at(12, 30)),
+    ]
+
+
 def test_a_job_that_failed_without_ever_being_admitted_has_one_run_without_cards() -> None:
     never = queued(outcome=Outcome.FAILED, ended_at=at(10, 30))
     (run,) = seen([(at(10, 1), queued()), (at(10, 31), never)])
