@@ -205,8 +205,9 @@ class MemberView(APIView):
         """Put a person into a team, or change their role there."""
         actor = actor_of_request(request)
         user = person_named(viewer=actor, username=username)
-        role = _text(object_body(request), "role") or Role.ENGINEER.value
-        if role not in Role.values:
+        data = object_body(request)
+        role = _text(data, "role") if "role" in data else Role.ENGINEER.value
+        if role is None or role not in Role.values:
             raise InvalidInput([FieldProblem("role", "unknown_choice", _("Choose engineer or team lead."))])
         made = services.membership_set(actor=actor, user=user, team=team_named(viewer=actor, slug=team), role=role)
         return Response({"team": made.team.slug, "username": user.username, "role": made.role})

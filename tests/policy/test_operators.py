@@ -210,6 +210,13 @@ def test_a_job_list_says_nothing_of_its_owners(cast: Cast, question: str) -> Non
     assert _client(cast, "admin").get(_list_of(Job), {question: "pbkdf2"}).status_code == 400
 
 
+def test_no_row_is_named_by_a_hidden_column(cast: Cast) -> None:
+    client = _client(cast, "admin")
+    for model, column in ((User, "password"), (ApiToken, "token_key"), (UserSession, "session_key"), (Job, "env")):
+        assert client.get(_list_of(model), {"_to_field": column}).status_code == 400
+    assert client.get(f"{_list_of(User)}{cast.users['admin'].pk}/change/?_to_field=password").status_code == 400
+
+
 def test_the_filters_at_the_side_work(cast: Cast) -> None:
     team = cast.teams["vision"]
     answer = _client(cast, "admin").get(_list_of(Job), {"state__exact": "queued", "team__id__exact": team.pk})

@@ -164,6 +164,8 @@ def test_the_api_disables_and_enables_and_puts_back_into_a_team(cast: Cast) -> N
         ("teams/vision/members/nobody", {}, 404),
         ("teams/nobody/members/admin", {}, 404),
         ("teams/vision/members/admin", {"role": "king"}, 400),
+        ("teams/vision/members/admin", {"role": ""}, 400),
+        ("teams/vision/members/admin", {"role": None}, 400),
         ("people/nobody/disable", None, 404),
         ("people/%00/disable", None, 404),
     ):
