@@ -13,7 +13,7 @@ from clusters.facts_codec import facts_from_json
 from clusters.models import Cluster, ObservedWorkload
 from clusters.registry import backend_class, backend_for
 from clusters.selectors import group_snapshots
-from clusters.sync import is_remote, note_failure
+from clusters.sync import REST_MAX, is_remote, note_failure
 
 __all__ = [
     "ObservedRow",
@@ -85,7 +85,7 @@ def cluster_failed(cluster: Cluster, error: BackendError) -> None:
 
 def resting_clusters(now: datetime) -> list[int]:
     """Clusters that are left alone at this moment; one query."""
-    return list(Cluster.objects.filter(rest_until__gt=now).values_list("pk", flat=True))
+    return list(Cluster.objects.filter(rest_until__gt=now, rest_until__lte=now + REST_MAX).values_list("pk", flat=True))
 
 
 def observed_forget(job_ulids: Iterable[str]) -> int:

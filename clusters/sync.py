@@ -40,7 +40,7 @@ def sync_period(cluster: Cluster, now: datetime) -> timedelta:
     """How old the last look may be before the periodic task takes one (decisions 27 and 51)."""
     if cluster.kind == "sandbox":
         return SANDBOX_EVERY
-    watched = cluster.watched_at is not None and now - cluster.watched_at < WATCHER_SILENT_AFTER
+    watched = cluster.watched_at is not None and abs(now - cluster.watched_at) < WATCHER_SILENT_AFTER
     return WATCHED_EVERY if watched else UNWATCHED_EVERY
 
 
@@ -49,9 +49,18 @@ def due_clusters(now: datetime) -> list[Cluster]:
     return [
         cluster
         for cluster in Cluster.objects.order_by("pk")
-        if (cluster.rest_until is None or cluster.rest_until <= now)
-        and (cluster.synced_at is None or now - cluster.synced_at >= sync_period(cluster, now))
+        if not rests(cluster, now) and (cluster.synced_at is None or _is_old(cluster.synced_at, cluster, now))
     ]
+
+
+def rests(cluster: Cluster, now: datetime) -> bool:
+    """It did not answer and is left alone for now. None rests longer than a minute: then the clock was put back."""
+    return cluster.rest_until is not None and now < cluster.rest_until <= now + REST_MAX
+
+
+def _is_old(read_at: datetime, cluster: Cluster, now: datetime) -> bool:
+    """A look in the future was taken before the clock was put back."""
+    return not timedelta(0) <= now - read_at < sync_period(cluster, now)
 
 
 def sync_due(now: datetime | None = None) -> int:

@@ -1,5 +1,7 @@
 """Claims: a job's row is taken with a token and a lease, worked on outside any transaction, and given back
 by an update that only succeeds while the token is still ours. Whoever lost the claim drops what it did.
+
+A lease or a due time further ahead than any is ever given was written before the clock was put back: it is over.
 """
 
 from __future__ import annotations
@@ -15,11 +17,14 @@ from clusters.services import resting_clusters
 from common.faults import reach
 from common.ids import new_ulid
 
+DUE_WITHIN = timedelta(minutes=10)
+"""A job that waits for a time is looked at this often at least."""
+
 _CLAIM = """
 UPDATE jobs_jobsync AS s
    SET token = %(token)s, lease_until = %(until)s
   FROM (SELECT job_id FROM jobs_jobsync
-         WHERE (lease_until IS NULL OR lease_until < %(now)s) AND {which}
+         WHERE (lease_until IS NULL OR lease_until < %(now)s OR lease_until > %(no_lease)s) AND {which}
          ORDER BY due_at NULLS LAST
          LIMIT %(limit)s
            FOR UPDATE SKIP LOCKED) AS due
@@ -28,7 +33,7 @@ RETURNING s.job_id
 """
 
 _DUE = """(
-    due_at <= %(now)s
+    due_at <= %(now)s OR due_at > %(no_due)s
     OR job_ulid IN (SELECT w.job_ulid FROM clusters_observedworkload w
                       JOIN jobs_jobsync b ON b.job_ulid = w.job_ulid
                      WHERE w.version > b.seen_version)
@@ -73,12 +78,12 @@ def claim_jobs(job_ids: Sequence[int], now: datetime) -> Claim:
 
 def _claim(which: str, now: datetime, limit: int, values: dict[str, list[int]]) -> Claim:
     token = new_ulid()
-    until = now + timedelta(seconds=settings.SLUICE["LEASE_SECONDS"])
+    lease = timedelta(seconds=settings.SLUICE["LEASE_SECONDS"])
+    until = now + lease
+    times = {"now": now, "until": until, "no_lease": until + lease, "no_due": now + DUE_WITHIN + lease}
     reach("claim.before")
     with connection.cursor() as cursor:
-        cursor.execute(
-            _CLAIM.format(which=which), {"token": token, "until": until, "now": now, "limit": limit, **values}
-        )
+        cursor.execute(_CLAIM.format(which=which), {"token": token, "limit": limit, **times, **values})
         ids = tuple(row[0] for row in cursor.fetchall())
     reach("claim.after")
     return Claim(token, until, ids)

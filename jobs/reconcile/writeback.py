@@ -19,7 +19,7 @@ from jobs.domain.moves import Move
 from jobs.domain.runs import RunView, advance_runs, close_unseen
 from jobs.domain.words import TERMINAL_STATES, AttemptEnd, Desired, JobState
 from jobs.models import Attempt, Job, JobEvent, JobSync, Run
-from jobs.reconcile.claims import Claim
+from jobs.reconcile.claims import DUE_WITHIN, Claim
 from jobs.reconcile.load import Loaded
 from jobs.services.store import attempt_create
 from quotas.services import demand_drop, demand_hold, demand_put
@@ -93,7 +93,7 @@ def _release_claim(
     changed = JobSync.objects.filter(job=loaded.job, token=claim.token).update(
         token="",
         lease_until=None,
-        due_at=now + wait if wait is not None else None,
+        due_at=now + min(wait, DUE_WITHIN) if wait is not None else None,
         seen_version=loaded.seen_version,
         observed_generation=loaded.job.generation,
         failures=outcome.failures,

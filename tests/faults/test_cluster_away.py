@@ -9,6 +9,7 @@ from datetime import timedelta
 import pytest
 from django.conf import settings
 from django.test import Client
+from django.utils import timezone
 
 from clusters.models import Cluster
 from jobs.models import Attempt, Job, JobSync
@@ -55,7 +56,7 @@ def test_while_a_cluster_is_away_submits_are_taken_and_pages_say_how_old_they_ar
     assert Job.objects.filter(state="queued").count() == BURST
     cluster = Cluster.objects.get()
     assert cluster.sync_error == "unreachable"
-    assert cluster.rest_until is not None and cluster.rest_until <= house.now() + timedelta(seconds=60)
+    assert cluster.rest_until is not None and cluster.rest_until <= timezone.now() + timedelta(seconds=60)
     assert len(house.calls) <= 8 + minutes * 60 / 5  # it is asked ever less often, whatever waits for it
     page = visitor.get("/jobs/")
     assert page.status_code == 200

@@ -15,7 +15,7 @@ from django.utils import timezone
 from clusters.contract import BackendError, Watchable
 from clusters.models import Cluster
 from clusters.registry import backend_for
-from clusters.sync import cluster_sync, follow, note_failure
+from clusters.sync import cluster_sync, follow, note_failure, rests
 from common.hints import send
 
 logger = logging.getLogger(__name__)
@@ -72,7 +72,7 @@ def _watch(pk: int, stop: threading.Event) -> None:
 def _follow_or_look(cluster: Cluster, stop: threading.Event) -> float:
     """One look, or a watch for as long as it lasts; returns the seconds to wait before the next."""
     now = timezone.now()
-    if cluster.rest_until is not None and cluster.rest_until > now:
+    if cluster.rest_until is not None and rests(cluster, now):
         return min(LOOK_SECONDS, (cluster.rest_until - now).total_seconds())
     if isinstance(backend_for(cluster), Watchable):
         connected = _Connected(cluster)

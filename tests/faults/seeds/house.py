@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 import time_machine
@@ -34,6 +33,7 @@ class House:
     trouble: Callable[[str], Trouble | None] = lambda _call: None
     calls: list[str] = field(default_factory=list)  # everything that was asked of the cluster, answered or not
     refuse: set[str] = field(default_factory=set)  # names of objects that the cluster does not take
+    ahead_ms: int = 0  # of the console's clock, before the cluster's and the true one
     cluster: SimulatedCluster = field(init=False)
 
     def __post_init__(self) -> None:
@@ -49,15 +49,17 @@ class House:
         """Calls at the present moment of the stopped clock."""
         return self._moments.count(self.now_ms)
 
-    def now(self) -> datetime:
-        return from_ms(self.now_ms)
+    def set_clock(self, seconds: float) -> None:
+        """Put the console's clock forward or back; the cluster has its own."""
+        self.ahead_ms += round(seconds * 1000)
+        self.skip(0)
 
     def submit(self, **body: Any) -> Job:
         return job_submit(actor=self.scene.actors["ada"], data={**BODY, "cards": 0, **body}).job
 
     def skip(self, seconds: float) -> None:
         self.now_ms += round(seconds * 1000)
-        self.clock.move_to(from_ms(self.now_ms))
+        self.clock.move_to(from_ms(self.now_ms + self.ahead_ms))
 
     def one_pass(self, seconds: float) -> None:
         self.skip(seconds)

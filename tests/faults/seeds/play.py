@@ -318,7 +318,7 @@ class Play:
         self._note("the cluster is away" if self.away else "the cluster is back")
 
     def _clock_steps(self) -> None:
-        self.ahead_ms += round(1000 * self.rng.choice((3_600, 60, 5, 0.7, -0.7, -5, -60)))
+        self.ahead_ms += round(1000 * self.rng.choice((3_600, 60, 5, 0.7, -0.7, -5, -60, -3_600)))
         self.faults += 1
         self._pass_time(0)
         self._note(f"the clock is {self.ahead_ms / 1000} s ahead")
