@@ -24,7 +24,7 @@ help:
 	@echo "make test    run all tests"
 	@echo "make cluster start a real control plane with fake nodes to connect the console to: STATE=folder"
 	@echo "make test-cluster  run the tests on a real control plane alone: SLUICE_TEST_KUEUE=0.17 for the older Kueue"
-	@echo "make bench   measure the speed of the hot paths, beside the fastest way to do the same: WRITE=1 keeps the table"
+	@echo "make bench   measure the speed of the hot paths: PART='full crash', WRITE=1 keeps the table, RENEW=1 new gates"
 	@echo "make lint    style, types and import rules"
 	@echo "make format  format the Python code"
 	@echo "make lock    write the lock files from requirements.in and requirements-dev.in (UPGRADE=1: newest versions)"
@@ -67,7 +67,7 @@ cluster: $(VENV)/.installed-dev
 	@exec env PYTHONPATH=.:platform $(PY) -m tests.controlplane.serve
 
 bench: $(VENV)/.installed-dev
-	@exec env PYTHONPATH=.:platform $(PY) -m tests.benchmarks $(if $(WRITE),--write)
+	@exec env PYTHONPATH=.:platform $(PY) -m tests.benchmarks $(if $(WRITE),--write) $(if $(RENEW),--renew) $(PART)
 
 lint: $(VENV)/.installed-dev
 	$(VENV)/bin/ruff check .

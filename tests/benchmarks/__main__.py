@@ -1,6 +1,8 @@
-"""`python -m tests.benchmarks [--write] [name…]`: run all benchmarks or some, and print one table.
+"""`python -m tests.benchmarks [--write] [--renew] [part…]`: run all benchmarks or some, and print one table.
 
-With ``--write`` the table of a whole run replaces the one in docs/benchmarks.md and its Chinese twin.
+With ``--write`` the rows replace those of the same number in docs/benchmarks.md and its Chinese twin; the others stay.
+With ``--renew`` everything is run five times, and new gates are derived (gates.py). Without it a row that misses its
+gate is named, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -11,51 +13,55 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.benchmarks.database import durable_database
-from tests.benchmarks.measure import Row, machine_unit, table
+from tests.benchmarks import gates, table
+from tests.benchmarks.database import durable_servers
+from tests.benchmarks.measure import Row, machine_unit
 
-BENCHMARKS = ("cold", "memory", "live", "writes")
+PARTS = ("cold", "memory", "live", "writes", "single", "full", "crash", "dispatch", "zero")
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = ("benchmarks.md", "benchmarks.zh-CN.md")
-BEGIN, END = "<!-- table -->", "<!-- end of table -->"
 
 
-def main() -> None:
+def main() -> int:
     words = sys.argv[1:]
-    chosen = [word for word in words if word != "--write"]
-    with durable_database() as url:
+    parts = [word for word in words if not word.startswith("--")] or list(PARTS)
+    if unknown := sorted(set(parts) - set(PARTS)):
+        sys.stderr.write(f"There is no part {', '.join(unknown)}; there are {', '.join(PARTS)}.\n")
+        return 2
+    renew = "--renew" in words
+    with durable_servers() as servers:
         os.environ |= {
-            "DATABASE_URL": url,
+            "DATABASE_URL": servers.database_url,
             "DJANGO_SETTINGS_MODULE": "console.settings.test",
             "SLUICE_CLUSTER_ADDRESSES": "127.0.0.0/8",
         }
-        rows = list(run(chosen or BENCHMARKS))
-    unit = f"Machine unit: {machine_unit():.2f} s."
-    sys.stdout.write(f"\n{table(rows)}\n\n{unit}\n")
-    if "--write" in words and not chosen:
+        runs = [list(run(parts)) for _ in range(gates.RUNS if renew else 1)]
+    rows, unit = runs[-1], f"{machine_unit():.2f} s"
+    sys.stdout.write(f"\n{table.text(rows)}\n\nMachine unit: {unit}.\n")
+    if "--write" in words:
         for page in PAGES:
-            write(DOCS / page, f"{table(rows)}\n\n{unit}")
+            table.write(DOCS / page, rows, unit)
+    if renew:
+        gates.write(gates.read() | gates.derived(runs))
+        return 0
+    failures = gates.failures(rows, gates.read())
+    for failure in failures:
+        sys.stderr.write(f"Gate missed: {failure}\n")
+    return 1 if failures else 0
 
 
-def run(names: Sequence[str]) -> Iterator[Row]:
+def run(parts: Sequence[str]) -> Iterator[Row]:
     """Rows as they are measured; each is also told at once."""
     import django
     from django.core.management import call_command
 
     django.setup()
     call_command("migrate", verbosity=0)
-    for name in names:
-        for row in importlib.import_module(f"tests.benchmarks.{name}").rows():
+    for part in parts:
+        for row in importlib.import_module(f"tests.benchmarks.{part}").rows():
             sys.stderr.write(f"{row.number} {row.what}\n    {row.ours} against {row.reference}: {row.ratio}\n")
             yield row
 
 
-def write(page: Path, text: str) -> None:
-    """Put a table in the place of the one that stands on the page."""
-    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    page.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

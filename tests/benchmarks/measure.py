@@ -42,7 +42,10 @@ class Spread:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table. Numbers are texts already; ``met`` None = there is no goal, the line only informs."""
+    """One line of the table. Numbers are texts already; ``met`` None = there is no goal, the line only informs.
+
+    ``gauge`` is the number that its gate is about (tests/benchmarks/gates.py).
+    """
 
     number: str
     what: str
@@ -51,6 +54,7 @@ class Row:
     ratio: str
     goal: str = ""
     met: bool | None = None
+    gauge: float | None = None
 
 
 @dataclass
@@ -116,13 +120,3 @@ def machine_unit() -> float:
     for number in range(200_000):
         heapq.heappushpop(heap, number % 997 / 997)
     return time.perf_counter() - begun
-
-
-def table(rows: Sequence[Row]) -> str:
-    """Markdown."""
-    words = {True: "yes", False: "no", None: ""}
-    lines = ["| | Measure | Ours | Reference | Ratio | Goal | Met |", "|---|---|---|---|---|---|---|"]
-    for row in rows:
-        cells = (row.number, row.what, row.ours, row.reference, row.ratio, row.goal, words[row.met])
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
