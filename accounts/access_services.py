@@ -5,6 +5,8 @@ All of it holds at the next request: sessions are looked up in the database at e
 
 from __future__ import annotations
 
+from typing import Any
+
 from allauth.mfa.models import Authenticator
 from allauth.usersessions.models import UserSession
 from django.contrib.sessions.models import Session
@@ -134,5 +136,5 @@ def token_withdraw(*, actor: Actor | None, token: ApiToken) -> None:
         )
 
 
-def _record(actor: Actor | None, action: str, user: User, **detail: object) -> None:
+def _record(actor: Actor | None, action: str, user: User, **detail: Any) -> None:
     audit.record(actor, action, target_type="person", target_id=user.public_id, **detail)

@@ -24,7 +24,7 @@ class User(AbstractUser):  # type: ignore[django-manager-missing] # knox's manag
     def _get_session_auth_hash(self, secret: str | None = None) -> str:
         """What a session must know to go on: it changes with the password, and whenever all sessions are ended."""
         if not self.session_generation:
-            return super()._get_session_auth_hash(secret=secret)  # type: ignore[misc, no-any-return]
+            return super()._get_session_auth_hash(secret=secret)  # type: ignore[misc]
         value = f"{self.password}:{self.session_generation}"
         return salted_hmac("accounts.User.session", value, secret=secret, algorithm="sha256").hexdigest()
 

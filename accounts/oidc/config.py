@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 
 T = TypeVar("T")
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+NAME = "OpenID Connect"
+USERNAME_CLAIM = "preferred_username"
 NEW_PEOPLE = ("granted", "all", "none")
 ROLES = ("engineer", "lead")
 HOURS_MAX = 336  # as long as a session with a password lasts
@@ -42,11 +44,11 @@ class OidcConfig:
     issuer: str
     client_id: str
     client_secret: str = field(repr=False)
-    name: str = "OpenID Connect"
+    name: str = NAME
     claim: str = ""
     teams: Mapping[str, TeamRole] | None = None
     admin_value: str = ""
-    username_claim: str = "preferred_username"
+    username_claim: str = USERNAME_CLAIM
     scopes: tuple[str, ...] = ("openid", "profile", "email")
     new_people: str = "granted"
     session_hours: int = 12
@@ -87,11 +89,11 @@ def oidc_config(read: Read) -> OidcConfig | None:
         issuer=_checked("SLUICE_OIDC_ISSUER", issuer.rstrip("/"), safe_address),
         client_id=client_id,
         client_secret=secret,
-        name=read("SLUICE_OIDC_NAME", "").strip()[:40] or OidcConfig.name,
+        name=read("SLUICE_OIDC_NAME", "").strip()[:40] or NAME,
         claim=claim,
         teams=teams,
         admin_value=admin_value,
-        username_claim=read("SLUICE_OIDC_USERNAME_CLAIM", "").strip() or OidcConfig.username_claim,
+        username_claim=read("SLUICE_OIDC_USERNAME_CLAIM", "").strip() or USERNAME_CLAIM,
         scopes=tuple(dict.fromkeys(scopes)),
         new_people=_checked("SLUICE_OIDC_NEW_PEOPLE", read("SLUICE_OIDC_NEW_PEOPLE", "granted").strip(), _new_people),
         session_hours=_checked("SLUICE_OIDC_SESSION_HOURS", read("SLUICE_OIDC_SESSION_HOURS", "12"), _hours),

@@ -99,6 +99,12 @@ def test_nothing_named_is_nothing_configured() -> None:
     assert oidc_config(lambda name, default: default) is None
 
 
+def test_what_is_not_said_has_its_default() -> None:
+    assert _config() == OidcConfig("https://id.example/realms/lab", "sluice", "not told")
+    assert OidcConfig("https://id.example", "c", "s").name == "OpenID Connect"
+    assert OidcConfig("https://id.example", "c", "s").username_claim == "preferred_username"
+
+
 def test_the_settings_are_read() -> None:
     config = _config(
         NAME="Example ID",
