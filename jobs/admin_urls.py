@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from jobs.pages import admin, admin_clusters, admin_people, admin_quotas, supplies
+from jobs.pages import admin, admin_clusters, admin_people, admin_preflight, admin_quotas, supplies
 
 app_name = "admin_console"
 urlpatterns = [
@@ -12,6 +12,8 @@ urlpatterns = [
     path("clusters/", admin_clusters.clusters, name="clusters"),
     path("clusters/<slug:cluster>/credentials/", admin_clusters.credentials, name="cluster_credentials"),
     path("clusters/<slug:cluster>/forget/", admin_clusters.forget, name="cluster_forget"),
+    path("clusters/<slug:cluster>/preflight/", admin_preflight.preflight, name="preflight"),
+    path("notices/<int:pk>/seen/", admin_preflight.notice_take_away, name="notice_seen"),
     path("quotas/", admin_quotas.quotas, name="quotas"),
     path("quotas/equal/", admin_people.equal_shares, name="equal_shares"),
     path("jobs/", admin.job_list, name="jobs"),

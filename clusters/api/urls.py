@@ -1,13 +1,16 @@
-"""`/api/v1/groups`, `/api/v1/teams/<team>/…` about what a team has, `/api/v1/archives`"""
+"""`/api/v1/groups`, preflight and notices of clusters, `/api/v1/teams/<team>/…` about what a team has, archives."""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from clusters.api import supplies, views
+from clusters.api import preflight, supplies, views
 
 urlpatterns = [
     path("groups", views.GroupsView.as_view(), name="groups"),
+    path("clusters/<slug:cluster>/preflight", preflight.ClusterPreflightView.as_view(), name="cluster-preflight"),
+    path("notices", preflight.NoticesView.as_view(), name="notices"),
+    path("notices/<int:pk>/seen", preflight.NoticeSeenView.as_view(), name="notice-seen"),
     path("archives", supplies.ArchivesView.as_view(), name="archives"),
     path("teams/<str:team>/supplies", supplies.SuppliesView.as_view(), name="supplies"),
     path("teams/<str:team>/rules", supplies.RulesView.as_view(), name="team-rules"),

@@ -14,6 +14,7 @@ from accounts.web import actor_of_page
 from clusters.connect import Connected, credentials_replace, require_connected
 from clusters.connected import cluster_get, cluster_view, cluster_views
 from clusters.forms import ConnectForm, CredentialsForm
+from clusters.preflight.selectors import notice_views
 from common.errors import DomainError
 from jobs.pages.admin import for_admins
 from quotas.cluster_services import cluster_forget, cluster_open
@@ -40,7 +41,12 @@ def clusters(request: HttpRequest) -> HttpResponse:
             else:
                 messages.success(request, _("%(name)s is connected.") % {"name": connected.cluster.name})
                 return _told(request, connected)
-    context = {"clusters": cluster_views(viewer=actor_of_page(request)), "form": form}
+    actor = actor_of_page(request)
+    context = {
+        "clusters": cluster_views(viewer=actor),
+        "notices": notice_views(viewer=actor),
+        "form": form,
+    }
     return render(request, "jobs/clusters.html", context, status=status)
 
 

@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 
 from accounts.actors import Actor
 from accounts.models import Team
+from clusters.notices import unseen_notices
 from clusters.selectors import Freshness, freshness
 from common.phrases import listed
 
@@ -106,8 +107,8 @@ def _consoles(actor: Actor, teams: list[Team], led: list[Team], console: str, te
 def _items(request: HttpRequest, console: str, team: Team | None) -> list[Item]:
     here = request.path
 
-    def item(label: str, url: str, icon: str, *, exact: bool = True) -> Item:
-        return Item(label, url, icon, here == url if exact else here.startswith(url))
+    def item(label: str, url: str, icon: str, *, exact: bool = True, alert: int | None = None) -> Item:
+        return Item(label, url, icon, here == url if exact else here.startswith(url), alert=alert)
 
     if console == LEAD and team is not None:
         return [
@@ -120,7 +121,13 @@ def _items(request: HttpRequest, console: str, team: Team | None) -> list[Item]:
             item(_("Nodes"), reverse("admin_console:nodes"), "server-2"),
             item(_("Queues and quotas"), reverse("admin_console:quotas"), "percentage"),
             item(_("All jobs"), reverse("admin_console:jobs"), "list-details"),
-            item(_("Clusters"), reverse("admin_console:clusters"), "stack-2", exact=False),
+            item(
+                _("Clusters"),
+                reverse("admin_console:clusters"),
+                "stack-2",
+                exact=False,
+                alert=unseen_notices() or None,
+            ),
             item(_("Teams and people"), reverse("admin_console:setup"), "users"),
             item(_("Audit"), reverse("admin_console:audit"), "clipboard-text"),
             item(_("Tokens"), reverse("accounts:tokens"), "key"),

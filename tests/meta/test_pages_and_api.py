@@ -23,6 +23,8 @@ API_OF_PAGE: dict[str, tuple[str, ...]] = {
     "admin_console:equal_shares": ("shares_set",),
     "admin_console:member_remove": ("members_remove",),
     "admin_console:people_add": ("people_create",),
+    "admin_console:notice_seen": ("notice_seen",),
+    "admin_console:preflight": ("cluster_preflight_ask",),
     "admin_console:quotas": ("shares_set",),
     "admin_console:team_add": ("teams_create",),
     "admin_console:supplies": (

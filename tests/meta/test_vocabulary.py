@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,9 +54,18 @@ def catalogues() -> list[Path]:
     return sorted((ROOT / "locale").rglob("*.po"))
 
 
+def for_operators() -> set[str]:
+    """Sentences of the preflight table: it tells those who run a cluster which part of it to set how."""
+    tree = ast.parse((ROOT / "clusters" / "preflight" / "texts.py").read_text(encoding="utf-8"))
+    return {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+
+
 def messages(path: Path) -> Iterator[str]:
+    operators = for_operators()
     with path.open("rb") as file:
         for message in read_po(file):
+            if message.id in operators:
+                continue
             for text in (message.id, message.string):
                 yield from (text,) if isinstance(text, str) else text
 

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from accounts.models import Membership
 from accounts.services import token_create
-from clusters.models import Cluster
+from clusters.models import Cluster, Notice
 from clusters.supply_services import dataset_set, registry_set, variables_set
 from common.ids import new_ulid
 from jobs.models import Attempt, Job
@@ -50,6 +50,13 @@ class Scene:
         token, _text = token_create(actor=owner, name="script")
         session = UserSession.objects.create(user=owner.user, ip="192.0.2.7", session_key="k" * 32, user_agent="")
         member = Membership.objects.get(user=cast.users["eng-vision-2"])
+        notice = Notice.objects.create(
+            cluster=cast.cluster,
+            source="preflight",
+            subject="gate_runs",
+            facts={"before": "ok", "after": "missing", "problem": "gate_stopped", "facts": {}},
+            opened_at=timezone.now(),
+        )
         far = Cluster.objects.create(slug="far", name="Far", kind="kueue_volcano")  # connected, and silent for ever
         lead, place = cast.actor("lead-vision"), {"cluster": cast.cluster, "team": cast.teams["vision"]}
         dataset_set(actor=cast.actor("admin"), **place, name="imagenet", volume="data")
@@ -69,6 +76,10 @@ class Scene:
             "admin_console:member_remove": {"pk": member.pk},
             "admin_console:cluster_credentials": {"cluster": far.slug},
             "admin_console:cluster_forget": {"cluster": far.slug},
+            "admin_console:preflight": {"cluster": cast.cluster.slug},
+            "admin_console:notice_seen": {"pk": notice.pk},
+            "api:cluster-preflight": {"cluster": cast.cluster.slug},
+            "api:notice-seen": {"pk": notice.pk},
             "api:cluster": {"cluster": far.slug},
             "api:cluster-credentials": {"cluster": far.slug},
             "api:shares": {"cluster": cast.cluster.slug, "group": "h100"},

@@ -1,0 +1,121 @@
+"""The API about what a cluster can do, and about notices. For platform admins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.api.base import actor_of_request
+from clusters.connected import cluster_get
+from clusters.notices import Source, notice_seen
+from clusters.preflight.selectors import PreflightView, notice_views, preflight_view
+from clusters.preflight.service import preflight_ask
+from clusters.preflight.words import Feature, Verdict
+from common.api import errors
+
+
+class PreflightRowOut(serializers.Serializer[Any]):
+    feature = serializers.ChoiceField(choices=[feature.value for feature in Feature])
+    title = serializers.CharField()
+    needs = serializers.CharField(help_text="Ability of the cluster.")
+    lost = serializers.CharField(help_text="What is missed without it.")
+    verdict = serializers.ChoiceField(choices=[verdict.value for verdict in Verdict])
+    found = serializers.CharField(allow_blank=True)
+    mend = serializers.CharField(allow_blank=True)
+    since = serializers.DateTimeField()
+
+
+class PreflightOut(serializers.Serializer[Any]):
+    read_at = serializers.DateTimeField(allow_null=True, help_text="Null: not looked at yet.")
+    is_asked = serializers.BooleanField(help_text="A look was asked for and has not come yet.")
+    error_code = serializers.CharField(allow_blank=True, help_text="Why the newest look failed.")
+    error = serializers.CharField(allow_blank=True)
+    rows = PreflightRowOut(many=True)
+
+
+class NoticeOut(serializers.Serializer[Any]):
+    id = serializers.IntegerField()
+    cluster = serializers.CharField()
+    source = serializers.ChoiceField(choices=[source.value for source in Source])  # type: ignore[assignment]
+    subject = serializers.CharField()
+    text = serializers.CharField()
+    opened_at = serializers.DateTimeField()
+
+
+class ClusterPreflightView(APIView):
+    @extend_schema(
+        operation_id="cluster_preflight",
+        responses={200: PreflightOut, **errors(401, 403, 404)},
+        tags=["clusters"],
+    )
+    def get(self, request: Request, cluster: str) -> Response:
+        """What each part of the console needs of this cluster, and whether it is there."""
+        actor = actor_of_request(request)
+        return Response(_body(preflight_view(viewer=actor, cluster=cluster_get(viewer=actor, slug=cluster))))
+
+    @extend_schema(
+        operation_id="cluster_preflight_ask",
+        request=None,
+        responses={202: PreflightOut, **errors(401, 403, 404)},
+        tags=["clusters"],
+    )
+    def post(self, request: Request, cluster: str) -> Response:
+        """Ask for a look now; a worker takes it within seconds."""
+        actor = actor_of_request(request)
+        preflight_ask(actor=actor, cluster=cluster_get(viewer=actor, slug=cluster))
+        return Response(
+            _body(preflight_view(viewer=actor, cluster=cluster_get(viewer=actor, slug=cluster))), status=202
+        )
+
+
+def _body(view: PreflightView) -> dict[str, Any]:
+    names = ("feature", "title", "needs", "lost", "verdict", "found", "mend", "since")
+    return {
+        "read_at": view.read_at,
+        "is_asked": view.is_asked,
+        "error_code": view.error_code,
+        "error": view.error,
+        "rows": [{name: _plain(getattr(row, name)) for name in names} for row in view.rows],
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Lazy words in the reader's language; times as they are."""
+    return value if hasattr(value, "isoformat") else str(value)
+
+
+class NoticesView(APIView):
+    @extend_schema(
+        operation_id="notices_list", responses={200: NoticeOut(many=True), **errors(401, 403)}, tags=["clusters"]
+    )
+    def get(self, request: Request) -> Response:
+        """Open notices about clusters that nobody has taken away yet, newest first."""
+        notices = notice_views(viewer=actor_of_request(request))
+        return Response(
+            [
+                {
+                    "id": notice.pk,
+                    "cluster": notice.cluster_slug,
+                    "source": notice.source,
+                    "subject": notice.subject,
+                    "text": notice.text,
+                    "opened_at": notice.opened_at,
+                }
+                for notice in notices
+            ]
+        )
+
+
+class NoticeSeenView(APIView):
+    @extend_schema(
+        operation_id="notice_seen", request=None, responses={204: None, **errors(401, 403, 404)}, tags=["clusters"]
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        """Take one notice away. It stays in the record."""
+        notice_seen(actor=actor_of_request(request), pk=pk)
+        return Response(status=204)
