@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, InternalError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.template import loader
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
+from psycopg.errors import ReadOnlySqlTransaction
 from redis.exceptions import RedisError
 
 from accounts.selectors import has_teams
@@ -48,8 +49,8 @@ RETRY_AFTER_SECONDS = 5
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Without the request's context: what broke may be the database behind it. While that is away it is a 503."""
-    is_away = isinstance(sys.exc_info()[1], OperationalError | InterfaceError | RedisError)
+    """Without the request's context: what broke may be the database behind it. While that cannot do it, it is a 503."""
+    is_away = _is_away(sys.exc_info()[1])
     status = 503 if is_away else 500
     response: HttpResponse
     if _is_api(request):
@@ -60,6 +61,13 @@ def server_error(request: HttpRequest) -> HttpResponse:
     if is_away:
         response.headers["Retry-After"] = str(RETRY_AFTER_SECONDS)
     return response
+
+
+def _is_away(error: BaseException | None) -> bool:
+    """A database or broker that will do it later: it is gone, full, busy, or a standby that takes no writes yet."""
+    if isinstance(error, InternalError):
+        return isinstance(error.__cause__, ReadOnlySqlTransaction)
+    return isinstance(error, OperationalError | InterfaceError | RedisError)
 
 
 def _is_api(request: HttpRequest) -> bool:

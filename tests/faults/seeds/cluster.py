@@ -80,6 +80,7 @@ class SimulatedCluster:
         self.refused = refused  # names of objects that its own rules do not allow
         self._now_ms = now_ms
         self._trouble = trouble
+        self.to_be_told: list[Observation] = []  # by the next watch
         self._known: dict[str, Workload] = {}
         self._births: list[tuple[str, str, int, str | None]] = []
         self._deaths: list[tuple[str, str]] = []
@@ -249,6 +250,11 @@ class SimulatedBackend:
     def _observe(self) -> Observation:
         begun_at = timezone.now()  # by the clock of the console, as at a real cluster
         return Observation(begun_at, complete=True, objects=tuple(observed_objects(self._at.run())))
+
+    def watch(self, stop: Callable[[], bool]) -> Iterator[Observation]:
+        """Tells what there is to be told, and ends."""
+        told, self._at.to_be_told = self._at.to_be_told, []
+        yield from told
 
     def inventory(self) -> ClusterInventory:
         return inventory(self._at.run())

@@ -25,7 +25,7 @@ from clusters.contract import Observation
 from clusters.models import Cluster
 from clusters.simulation.commands import Command, Cordon, Delete, EvictPod, NodePower, Sicken
 from clusters.simulation.world import Stage
-from clusters.sync import _store_told, cluster_sync, sync_due
+from clusters.sync import cluster_sync, follow, sync_due
 from common import faults, ids
 from common.errors import DomainError, NotAllowed
 from jobs.domain.operations import Operation
@@ -37,7 +37,7 @@ from jobs.services.operations import job_operate
 from jobs.services.submit import job_submit
 from tests.faults.invariants import Acknowledged, at_rest, violations
 from tests.faults.rehearsal import Died
-from tests.faults.seeds.cluster import SimulatedBackend, SimulatedCluster, Trouble, on_stage
+from tests.faults.seeds.cluster import SimulatedCluster, Trouble, on_stage
 from tests.faults.seeds.scene import LEADS, PEOPLE, Scene
 from tests.faults.truth import quota_problems
 
@@ -137,8 +137,8 @@ class Play:
         seen = {(row.job_ulid, row.attempt) for look in self.looks[-3:] for row in look.objects}
         gone = tuple(sorted(seen - {(row.job_ulid, row.attempt) for row in self.looks[-1].objects}))
         partial = Observation(told.read_at, complete=False, objects=kept, gone=gone if self.rng.random() < 0.5 else ())
-        row = Cluster.objects.get(pk=self.scene.cluster.pk)
-        self._process("hear", lambda: _store_told(row, SimulatedBackend(row), partial))
+        self.cluster.to_be_told = [partial]
+        self._process("hear", lambda: follow(Cluster.objects.get(), lambda: False))
 
     def _process(self, name: str, task: Callable[[], object]) -> None:
         """One task in a process of its own, which may die, stall or lose its database at any point."""
