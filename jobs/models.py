@@ -13,12 +13,19 @@ from accounts.models import Team, User
 from clusters.domain.reasons import KEEPS_TRYING
 from clusters.models import Cluster, NodeGroup
 from common.ids import new_ulid
-from jobs.domain.words import WAITING_STATES, Desired, Framework, JobState, Kind, Priority
+from jobs.domain.words import TERMINAL_STATES, WAITING_STATES, Desired, Framework, JobState, Kind, Priority
 from quotas.models import LocalQueue
 
 
 def _choices(words: type) -> list[tuple[str, str]]:
     return [(word.value, word.value) for word in words]  # type: ignore[attr-defined]
+
+
+def _index_of_ended(*fields: str, name: str) -> models.Index:
+    """A job enters it once, when it is over."""
+    return models.Index(
+        fields=fields, condition=models.Q(state__in=sorted(state.value for state in TERMINAL_STATES)), name=name
+    )
 
 
 class Job(models.Model):
@@ -87,6 +94,9 @@ class Job(models.Model):
                 condition=models.Q(state__in=["queued", "creating", "running", "retrying"]),
                 name="jobs_live_by_team",
             ),
+            _index_of_ended("owner", "state", "-submitted_at", "-id", name="jobs_ended_by_owner"),
+            _index_of_ended("team", "state", "-submitted_at", "-id", name="jobs_ended_by_team"),
+            _index_of_ended("state", "-submitted_at", "-id", name="jobs_ended_by_time"),
         ]
         constraints = [
             models.CheckConstraint(

@@ -16,7 +16,7 @@ from accounts.policy import Action, can
 from clusters.selectors import group_choices
 from common.htmx import render_page
 from jobs import labels, selectors
-from jobs.domain.words import LIVE_STATES, JobState
+from jobs.domain.words import LIVE_STATES, TERMINAL_STATES, JobState
 from jobs.models import Job
 from jobs.pages.bulk import choices_for
 from jobs.selectors import JobFilters, Possible, ReasonView
@@ -38,6 +38,7 @@ class StateLink:
 
     label: str | Promise
     count: int
+    is_more: bool  # than ``count``
     query: str
     active: bool
 
@@ -109,8 +110,13 @@ def _query(kept: Mapping[str, str], cursor: str | None) -> str | None:
 
 def _state_links(chosen: str, counts: Mapping[str, int], kept: Mapping[str, str]) -> list[StateLink]:
     others = {name: value for name, value in kept.items() if name != "state"}
-    links = [StateLink(_("All"), sum(counts.values()), urlencode(others), not chosen)]
+    shown = {state: min(counts[state.value], selectors.ENDED_COUNTED) for state in TERMINAL_STATES}
+    is_more = {state: counts[state.value] > shown[state] for state in TERMINAL_STATES}
+    total = sum(counts[state.value] for state in LIVE_STATES) + sum(shown.values())
+    links = [StateLink(_("All"), total, any(is_more.values()), urlencode(others), not chosen)]
     for state in JobState:
         query = urlencode({"state": state.value, **others})
-        links.append(StateLink(labels.STATES[state], counts[state.value], query, chosen == state.value))
+        count = shown.get(state, counts[state.value])
+        link = StateLink(labels.STATES[state], count, is_more.get(state, False), query, chosen == state.value)
+        links.append(link)
     return links

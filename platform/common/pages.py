@@ -62,6 +62,7 @@ def keyset_page(
     cursor = Cursor.decode(cursor_text) if cursor_text else None
     if cursor is not None:
         op = "gt" if cursor.backwards else "lt"
+        rows = rows.filter(**{f"{field}__{op}e": cursor.at})  # says no more than the next, but an index can use it
         rows = rows.filter(Q(**{f"{field}__{op}": cursor.at}) | Q(**{field: cursor.at, f"id__{op}": cursor.pk}))
     backwards = cursor is not None and cursor.backwards
     order = (field, "id") if backwards else (f"-{field}", "-id")

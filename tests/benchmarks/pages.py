@@ -18,7 +18,7 @@ from tests.policy.addresses import ACTORS, MATRIX
 
 ROLES = {"owner": "engineer", "lead": "lead", "admin": "admin"}
 """Columns of the matrix that are asked, and who answers to them here."""
-WARM, ROUNDS, MORE_ROUNDS = 3, 20, 60
+WARM, ROUNDS, MORE_ROUNDS = 2, 10, 30
 USERS, PAGES_EACH = 4, 60
 LIST = "/api/v1/jobs"
 GOAL = 1.5

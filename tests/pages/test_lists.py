@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from jobs import selectors
 from jobs.models import Job
 from tests.cast import Cast
 from tests.pages.crowd import crowd
@@ -146,6 +147,25 @@ def test_the_state_counts_are_those_of_the_other_filters(cast: Cast, visitor: Vi
     mine = Job.objects.filter(owner=cast.users["eng-vision-1"])
     assert int(counts["All"]) == mine.count()
     assert int(counts["Failed"]) == mine.filter(state="failed").count() > 0
+
+
+def test_ended_jobs_beyond_a_bound_are_not_counted_to_the_last(
+    cast: Cast, visitor: Visitors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(selectors, "ENDED_COUNTED", 3)
+    crowd(cast, 3, states=["cancelled"])
+    crowd(cast, 4, states=["failed"])
+    crowd(cast, 5, states=["running"])
+    counts = dict(
+        re.findall(r">(\w+) <span class=\"sl-num\">(\d+\+?)</span>", html(visitor("eng-vision-1").get("/jobs/")))
+    )
+    assert {name: counts[name] for name in ("All", "Running", "Failed", "Cancelled", "Succeeded")} == {
+        "All": "11+",
+        "Running": "5",
+        "Failed": "3+",
+        "Cancelled": "3",
+        "Succeeded": "0",
+    }
 
 
 def test_an_ended_job_says_how_long_it_ran(cast: Cast, visitor: Visitors) -> None:
