@@ -13,7 +13,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import User
 from tests.browser.conftest import Window
-from tests.browser.test_access import RULES
+from tests.browser.test_every_page import RULES
 from tests.cast import PASSWORD, Cast
 from tests.services.accounts.provider import FakeProvider, running_provider
 from tests.services.accounts.test_second_factor import code_now
