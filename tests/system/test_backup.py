@@ -56,8 +56,9 @@ class Database:
     def content(self) -> dict[str, tuple[int, str]]:
         """How many rows each table has, and a fingerprint of them."""
         tables = self.query("SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1")
-        rows = "SELECT count(*), md5(coalesce(string_agg(t::text, '|' ORDER BY t::text), '')) FROM public.{} t"
-        return {name: self.query(rows.format(name))[0] for (name,) in tables}
+        rows = "SELECT '{0}', count(*), md5(coalesce(string_agg(t::text, '|' ORDER BY t::text), '')) FROM public.{0} t"
+        found = self.query(" UNION ALL ".join(rows.format(name) for (name,) in tables)) if tables else []
+        return {name: (count, digest) for name, count, digest in found}
 
 
 def on_server(*statements: str) -> None:

@@ -19,6 +19,7 @@ import pytest
 from console.embedded.children import ROOT
 from tests.system.console import Console, running
 
+PYTHON = Path(sys.executable).resolve()
 ONE, OTHER = "nobody", "daemon"
 """Ordinary users that every machine has."""
 READY_SECONDS = 150.0  # two first starts side by side
@@ -34,6 +35,7 @@ PRODUCT = (
     "static",
     "locale",
 )
+REFUSED = 13
 TRY_SOCKET = """
 import socket, sys
 with socket.socket(socket.AF_UNIX) as client:
@@ -48,7 +50,23 @@ def _missing_user() -> str | None:
     if os.geteuid() != 0:
         return "only root can start it as somebody else"
     known = {entry.pw_name for entry in pwd.getpwall()}
-    return next((f"there is no user {name} here" for name in (ONE, OTHER) if name not in known), None)
+    for name in (ONE, OTHER):
+        if name not in known:
+            return f"there is no user {name} here"
+    if run_as(OTHER, "-c", "") != 0:
+        return f"{PYTHON} is in a place that only root may enter"
+    return None
+
+
+def run_as(user: str, *arguments: str) -> int:
+    """The exit code of Python as this user; 126 when the user may not even start it."""
+    entry = pwd.getpwnam(user)
+    try:
+        return subprocess.run(
+            [PYTHON, *arguments], user=entry.pw_uid, group=entry.pw_gid, extra_groups=[], cwd="/", env={}
+        ).returncode
+    except PermissionError:
+        return 126
 
 
 pytestmark = pytest.mark.skipif(_missing_user() is not None, reason=str(_missing_user()))
@@ -102,19 +120,10 @@ def sockets(console: Console) -> list[Path]:
     return [folder / ".s.PGSQL.5432", folder / "v.sock"]
 
 
-def connect_as(user: str, socket: Path) -> int:
-    """The exit code of a connection as this user: 0 it stands, 13 it is refused for lack of rights."""
-    entry = pwd.getpwnam(user)
-    return subprocess.run(
-        ["/usr/bin/env", "python3", "-c", TRY_SOCKET, str(socket)],
-        user=entry.pw_uid, group=entry.pw_gid, extra_groups=[], cwd="/", env={"PATH": "/usr/local/bin:/usr/bin:/bin"},
-    ).returncode  # fmt: skip
-
-
 def is_shut(console: Console, stranger: str) -> None:
     for socket in sockets(console):
         assert socket.exists()
-        assert connect_as(stranger, socket) == 13, f"{stranger} reaches {socket}"
+        assert run_as(stranger, "-c", TRY_SOCKET, str(socket)) == REFUSED, f"{stranger} reaches {socket}"
     with pytest.raises(psycopg.OperationalError, match="no password supplied"):
         psycopg.connect(host=str(sockets(console)[0].parent), user="postgres", dbname="postgres")
 
