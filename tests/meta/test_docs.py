@@ -44,3 +44,9 @@ def test_the_example_of_containers_names_known_settings_only() -> None:
 @pytest.mark.parametrize("page", sorted(path.name for path in DOCS.glob("*.md") if ".zh-CN" not in path.name))
 def test_every_page_has_a_twin_in_chinese(page: str) -> None:
     assert (DOCS / page.replace(".md", ".zh-CN.md")).exists()
+
+
+@pytest.mark.parametrize("page", sorted(path.name for path in DOCS.glob("*.md")))
+def test_a_test_that_a_page_names_exists(page: str) -> None:
+    named = re.findall(r"`(tests/[\w./-]+)`", (DOCS / page).read_text(encoding="utf-8"))
+    assert [path for path in named if not (DOCS.parent / path).exists()] == []
