@@ -12,10 +12,10 @@ from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 
 _lock = threading.Lock()
-_written: dict[str, bytes] = {}
+_written: dict[str, str | bytes] = {}
 
 
-class SchemaView(SpectacularAPIView):  # type: ignore[misc] # the package is not typed
+class SchemaView(SpectacularAPIView):
     """For everybody. Writing it takes a second, which strangers must not be able to ask for again and again, and the
     library behind it is not made for two threads at once."""
 

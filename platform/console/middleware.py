@@ -9,6 +9,7 @@ from csp.constants import SELF
 from csp.middleware import CSPMiddleware, PolicyParts
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils.cache import add_never_cache_headers
 from django.utils.translation import gettext as _
@@ -69,7 +70,9 @@ class ContentPolicyMiddleware(CSPMiddleware):
     The operators' pages come with Django, whose templates name no nonce: there the scripts of this site run.
     """
 
-    def get_policy_parts(self, request: HttpRequest, response: HttpResponse, report_only: bool = False) -> PolicyParts:
+    def get_policy_parts(
+        self, request: HttpRequest, response: HttpResponseBase, report_only: bool = False
+    ) -> PolicyParts:
         parts = super().get_policy_parts(request, response, report_only)
         if request.resolver_match is not None and request.resolver_match.app_name == "admin":
             parts.replace = {**(parts.replace or {}), "script-src": [SELF]}
