@@ -72,11 +72,11 @@ def _until_a_person_reads_jobs(port: int, state: Path) -> None:
     line = next(line for line in (state / "sign-in.txt").read_text().splitlines() if "engineer" in line)
     username, password = line.split()[:2]
     browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()))
-    form = browser.open(f"{base}/account/login/").read().decode()
-    token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', form)
+    sign_in = browser.open(f"{base}/jobs/")  # leads to the form
+    token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', sign_in.read().decode())
     assert token is not None
     fields = {"csrfmiddlewaretoken": token[1], "login": username, "password": password}
-    browser.open(f"{base}/account/login/", urllib.parse.urlencode(fields).encode())
+    browser.open(sign_in.geturl(), urllib.parse.urlencode(fields).encode())
     page = browser.open(f"{base}/jobs/").read().decode()
     assert len(re.findall(r'href="/jobs/[0-9A-Z]{26}/"', page)) > 1, page[:500]
 
