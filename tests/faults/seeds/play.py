@@ -147,16 +147,17 @@ class Play:
 
     @contextmanager
     def _mishap(self, name: str) -> Iterator[None]:
-        kind = "" if self.is_calm else self.rng.choices(("", "dies", "stalls", "is thrown out"), (60, 16, 14, 10))[0]
-        at = self.rng.randrange(10)
+        kind = "" if self.is_calm else self.rng.choices(("", "dies", "stalls", "is thrown out"), (50, 15, 25, 10))[0]
         self._note(f"{name} {kind}")
         if not kind:
             yield
             return
-        left = at
+        left = self.rng.randrange(4 if kind == "stalls" else 10)
 
         def reach(point: str) -> None:
             nonlocal left
+            if kind == "stalls" and not _outside_a_transaction(point):
+                return
             left -= 1
             if left == -1:
                 self._happens(kind, name, point)
@@ -169,8 +170,6 @@ class Play:
 
     def _happens(self, kind: str, name: str, point: str) -> None:
         if kind == "stalls":
-            if not _outside_a_transaction(point):
-                return
             self.faults += 1
             self._note(f"{name} stalls at {point}")
             with faults.handler(lambda _point: None):
@@ -184,15 +183,16 @@ class Play:
 
     def _meanwhile(self, name: str) -> None:
         """What others do while one stalls; a session's own lock does not keep out the same session, so not the same."""
-        others: list[Callable[[], object]] = [sweep, self._person_acts]
-        if name not in {"look", "hear"}:
-            others.append(sync_due)
-        for _ in range(self.rng.randint(1, 3)):
-            self._pass_time(self.rng.choice((0.5, 3.0, 31.0)))
-            other = self.rng.choice(others)
-            self._note(f"  meanwhile {getattr(other, '__name__', '')}")
+        look = () if name in {"look", "hear"} else (sync_due,)
+        acts: tuple[Callable[[], object], ...] = (self._person_acts,)
+        if self.rng.random() < 0.5:  # longer than its lease, so that another takes up what it has
+            self._pass_time(31.0)
+            acts = (*look, sweep, self._person_acts, sweep, *look, sweep)
+        for act in acts:
+            self._pass_time(self.rng.choice((0.0, 1.5, 4.0)))
+            self._note(f"  meanwhile {act.__name__}")
             try:
-                other()
+                act()
             except OperationalError as error:
                 self._note(str(error))
 
