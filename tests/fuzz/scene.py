@@ -10,7 +10,7 @@ from typing import Any
 from django.utils import timezone
 
 from accounts.services import token_create
-from clusters.models import Cluster
+from clusters.models import Cluster, Notice
 from clusters.supply_services import dataset_set, registry_set, variables_set
 from jobs.models import Attempt, Job
 from tests.cast import build_cast
@@ -55,6 +55,13 @@ def build_scene() -> Scene:
     Job.objects.filter(pk=failed.pk).update(state="failed", ended_at=timezone.now())
     Attempt.objects.filter(job=failed).update(end="failed", end_reason="app_exit", end_facts={"exit_code": 1})
     Cluster.objects.create(slug="far", name="Far", kind="kueue_volcano")  # connected, and silent for ever
+    notice = Notice.objects.create(
+        cluster=cast.cluster,
+        source="preflight",
+        subject="gate_runs",
+        facts={"before": "ok", "after": "missing", "problem": "gate_stopped", "facts": {}},
+        opened_at=timezone.now(),
+    )
     place: dict[str, Any] = {"cluster": cast.cluster, "team": cast.teams["vision"]}
     dataset_set(actor=cast.actor("admin"), **place, name="imagenet", volume="data")
     variables_set(actor=cast.actor("lead-vision"), **place, name="wandb", values={"A": "1"})
@@ -74,6 +81,7 @@ def build_scene() -> Scene:
         "jobs_preempt.public_id": [running.public_id],
         "jobs_scale.public_id": [service.public_id],
         "tokens_revoke.public_id": tokens,
+        "id": [notice.pk],
         "team": ["vision", "language"],
         "name": ["imagenet", "wandb", "harbor"],
         "cluster": ["sandbox", "far"],
@@ -103,6 +111,7 @@ def _bodies(jobs: list[str]) -> dict[str, Any]:
         "me_edit": {"language": "en", "time_zone": "Asia/Shanghai"},
         "tokens_create": {"name": "script", "days": 9},
         "teams_create": {"name": "Speech"},
+        "members_set": {"role": "lead"},
         "people_create": {"username": "new", "team": "vision", "role": "lead"},
         "shares_set": {"shares": {"vision": 4_000, "language": 100}},
         "rules_set": {"images": ["registry.example"], "runs_as_root": False},
