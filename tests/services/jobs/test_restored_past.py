@@ -120,7 +120,7 @@ def test_a_later_attempt_that_runs_is_taken_over(
 
 def test_a_job_that_ended_before_the_backup_and_was_restarted_after_it_lives(cast: Cast) -> None:
     with Stage(cast) as stage:
-        job = stage.submit(command="exit 1")
+        job = stage.submit(command="sleep 1; exit 1")
         until_state(stage, job, "failed")
         stage.run(20)
         with lost_afterwards():
