@@ -62,7 +62,7 @@ def store_observation(cluster: Cluster, observation: Observation) -> int:
 def _known(cluster: Cluster, observation: Observation) -> dict[tuple[str, int], tuple[str, str]]:
     """(uid, revision) by attempt, of the rows that this observation can say something about."""
     which: str = ""
-    values: list[object] = [cluster.pk]
+    values: list[int | list[str]] = [cluster.pk]
     if not observation.complete:
         jobs = {row.job_ulid for row in observation.objects} | {job for job, _ in observation.gone}
         which, values = "AND job_ulid = ANY(%s)", [cluster.pk, list(jobs)]
