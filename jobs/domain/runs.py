@@ -59,8 +59,10 @@ def _admitted_now(facts: WorkloadFacts) -> bool:
 
 
 def _not_too_early(end: datetime, run: RunView) -> datetime:
-    """No run ends before it began, whatever two clocks say."""
-    return max(end, run.admitted_at or run.queued_at)
+    """No run ends before what is known of it, whatever two clocks say, or one that was put back."""
+    return max(
+        end, run.queued_at, *(at for at in (run.admitted_at, run.scheduled_at, run.started_at) if at is not None)
+    )
 
 
 def _opened(runs: Sequence[RunView], facts: WorkloadFacts) -> RunView:
@@ -161,8 +163,10 @@ def _note_release(runs: list[RunView], facts: WorkloadFacts) -> None:
         if run.ended_at is not None and (run.was_evicted or run.end_cause in _OUTCOMES):
             if run.released_at is None:
                 runs[index] = replace(run, released_at=max(facts.released_at, run.ended_at))
-            for before in range(index):
-                runs[before] = _released(runs[before], runs[before + 1].scheduled_at or facts.released_at)
+            latest = facts.released_at
+            for before in range(index - 1, -1, -1):
+                latest = runs[before + 1].scheduled_at or latest
+                runs[before] = _released(runs[before], latest)
             return
 
 
@@ -177,8 +181,7 @@ def close_unseen(
     if not runs or not runs[-1].open:
         return tuple(runs)
     last = runs[-1]
-    begun = last.admitted_at or last.queued_at
-    released = max(at, begun)
+    released = _not_too_early(at, last)
     seen = freed_at is not None and last.admitted_at is not None and last.admitted_at <= freed_at <= released
     closed = replace(
         last,

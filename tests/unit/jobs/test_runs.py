@@ -259,7 +259,7 @@ def test_a_run_whose_release_nobody_saw_was_released_before_the_pods_of_the_next
     runs = seen([(at(10, 6), running()), (at(10, 21), slow), (at(12, 31), DONE)])
     assert [(run.ended_at, run.released_at) for run in runs] == [
         (at(10, 20), at(12)),
-        (at(11, 10), at(12)),
+        (at(11, 10), None),  # nobody knows whether it was ever admitted
         (at(12, 30), at(12, 30)),
     ]
 
@@ -332,6 +332,14 @@ def test_a_run_that_was_never_admitted_has_no_quota_to_free() -> None:
 def test_a_run_never_begins_before_the_one_before_it_ended_whatever_two_clocks_say() -> None:
     looks = [(at(10, 1), queued()), (at(10, 30), queued(active=False)), (at(10, 31), queued(queued_at=at(10, 29)))]
     assert [run.queued_at for run in seen(looks)] == [CREATED, at(10, 30)]
+
+
+def test_a_run_never_ends_before_it_started_also_when_the_clock_was_put_back() -> None:
+    up = running()
+    runs = seen([(at(10, 9), replace(up, ready_at=at(10, 8)))])
+    (held,) = advance_runs(runs, replace(up, active=False, admitted_at=None, reserved_at=None), at(9))
+    (gone,) = close_unseen(runs, at(9), "cancelled")
+    assert held.ended_at == gone.ended_at == gone.released_at == at(10, 8)
 
 
 def test_a_vanished_object_never_ends_before_it_was_admitted() -> None:
