@@ -54,7 +54,9 @@ def advance_runs(runs: Sequence[RunView], facts: WorkloadFacts, now: datetime) -
 
 
 def _admitted_now(facts: WorkloadFacts) -> bool:
-    """The newest admission lasts: it is not the one that the newest eviction took."""
+    """The newest admission lasts: the newest eviction did not take it, and of a service some replica has it."""
+    if facts.admitted_pods == 0:
+        return False
     return facts.admitted_at is not None and (facts.evicted_at is None or facts.admitted_at > facts.evicted_at)
 
 
