@@ -35,6 +35,7 @@ class AttemptView:
     stop_cause: str = ""
     ended: bool = False
     logs_complete: bool = False
+    logs_tried_at: datetime | None = None  # newest read of its log, also one that failed
     infra_failures: int = 0  # of earlier attempts since a person's last restart
     app_failures: int = 0
     releases: int = 0  # earlier attempts that gave their cards back because no nodes could take them

@@ -21,6 +21,8 @@ LOOK_AGAIN = timedelta(seconds=5)
 ASK_AGAIN = timedelta(seconds=30)
 KEEP_OBJECT = timedelta(minutes=10)
 """A finished object stays this long at most when its logs cannot be read to the end."""
+LOGS_TRIED_WITHIN = timedelta(minutes=5)
+"""So recently somebody must have tried: a clock that jumps ahead makes no log that nobody has read an old one."""
 
 IMAGE_LIMITS: Mapping[FailureCode, timedelta] = {
     FailureCode.IMAGE_NAME_INVALID: timedelta(0),
@@ -353,8 +355,14 @@ def _after_the_end(job: JobView, sight: Sight, now: datetime) -> Move:
     live = sight.facts if not sight.gone else None
     if live is None:
         return Move(state=job.state, reason=job.reason, released=True, due_in=None)
-    must_go = may_clear(live, logs_complete=job.attempt.logs_complete, seen_at=sight.complete_at)
-    if live.outcome is not None and not _may_ask_to_stop(job.attempt, now):
+    attempt = job.attempt
+    must_go = may_clear(
+        live,
+        logs_complete=attempt.logs_complete,
+        logs_tried_at=attempt.logs_tried_at,
+        seen_at=sight.complete_at,
+    )
+    if live.outcome is not None and not _may_ask_to_stop(attempt, now):
         must_go = False
     return Move(
         state=job.state,
@@ -365,10 +373,14 @@ def _after_the_end(job: JobView, sight: Sight, now: datetime) -> Move:
     )
 
 
-def may_clear(facts: WorkloadFacts, *, logs_complete: bool, seen_at: datetime | None) -> bool:
+def may_clear(
+    facts: WorkloadFacts, *, logs_complete: bool, logs_tried_at: datetime | None, seen_at: datetime | None
+) -> bool:
     """Ask for the end of the object of an attempt that is over? At once while it lives, else when its logs are read."""
     if facts.being_deleted:
         return False  # it goes by itself, and its pods keep the grace they were given
     if facts.outcome is None or logs_complete:
         return True
-    return facts.ended_at is not None and seen_at is not None and seen_at - facts.ended_at > KEEP_OBJECT
+    if facts.ended_at is None or seen_at is None or logs_tried_at is None:
+        return False
+    return seen_at - facts.ended_at > KEEP_OBJECT and seen_at - logs_tried_at <= LOGS_TRIED_WITHIN

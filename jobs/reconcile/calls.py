@@ -82,7 +82,12 @@ def older_to_clear(loaded: Loaded) -> Older:
         if row is None or row.gone:
             continue
         left.append(attempt)
-        if may_clear(row.facts, logs_complete=attempt.log_complete, seen_at=loaded.sight.complete_at):
+        if may_clear(
+            row.facts,
+            logs_complete=attempt.log_complete,
+            logs_tried_at=attempt.log_checked_at,
+            seen_at=loaded.sight.complete_at,
+        ):
             to_clear.append(attempt)
     return Older(tuple(left), tuple(to_clear))
 

@@ -161,6 +161,7 @@ def _loaded(
             stop_cause=attempt.stop_cause,
             ended=bool(attempt.end),
             logs_complete=attempt.log_complete,
+            logs_tried_at=attempt.log_checked_at,
             infra_failures=sum(1 for a in since_restart if a.is_infrastructure),
             app_failures=sum(1 for a in since_restart if a.end == "failed" and not a.is_infrastructure),
             releases=sum(1 for a in since_restart if a.stop_cause == ReasonCode.NOT_PLACED.value),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -164,8 +164,16 @@ def test_a_finished_object_is_cleared_away_once_its_logs_are_read_or_it_is_too_o
     waiting = move(over(), sees(failed()))
     assert (waiting.effects, waiting.released) == ((), False)
     assert move(over(logs_complete=True), sees(failed())).effects == (Effect.STOP,)
-    old = sees(failed(), looked=at(10, 30) + KEEP_OBJECT + timedelta(seconds=1))
-    assert move(over(), old).effects == (Effect.STOP,)
+    much_later = at(10, 30) + KEEP_OBJECT + timedelta(seconds=1)
+    old = sees(failed(), looked=much_later)
+    assert move(over(logs_tried_at=much_later - timedelta(seconds=3)), old).effects == (Effect.STOP,)
+
+
+@pytest.mark.parametrize("tried_at", [None, at(10, 29), at(10, 30)])
+def test_a_finished_object_whose_log_nobody_has_tried_to_read_since_is_not_too_old(tried_at: datetime | None) -> None:
+    """The clock was put forward: what has just ended looks as if it had ended long ago."""
+    an_hour_later = sees(failed(), looked=at(11, 30))
+    assert move(over(logs_tried_at=tried_at), an_hour_later).effects == ()
 
 
 @pytest.mark.parametrize(("seconds", "effects"), [(5, ()), (29, ()), (30, (Effect.STOP,))])
