@@ -172,10 +172,17 @@ def _calls_are_few(faults: int) -> Iterator[str]:
 
 
 def _logs_are_whole() -> Iterator[str]:
-    """The archive holds each line once and in order: all of them where the attempt is said to have ended by itself."""
+    """The archive holds each line once and in order: all where it ended by itself and nobody asked to stop it."""
     (header,) = rows("SELECT header::text::json FROM clusters_sandboxworld")[0]
     world = header_from_dict(header)
-    ended = {name for (name,) in rows("SELECT object_name FROM jobs_attempt WHERE \"end\" IN ('succeeded', 'failed')")}
+    ended = {
+        name
+        for (name,) in rows(
+            """SELECT a.object_name FROM jobs_attempt a WHERE a."end" IN ('succeeded', 'failed') AND NOT EXISTS (
+                  SELECT 1 FROM jobs_jobevent e WHERE e.job_id = a.job_id AND e.attempt_no = a.number
+                     AND e.code IN ('asked_cancel', 'asked_requeue'))"""
+        )
+    }
     for name, data in rows("SELECT DISTINCT ON (name) name, data::text::json FROM seen_death ORDER BY name, id DESC"):
         workload = msgspec.convert(data, Workload)
         written = _all_lines(world, workload)
