@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.utils import timezone
+
 from clusters.contract import Capability, WorkloadFacts
 from clusters.domain.reasons import Reason, ReasonCode
 from clusters.domain.states import EMPTY_GROUP, GroupSnapshot
@@ -19,6 +21,9 @@ from jobs.models import Attempt, Job, Run
 from jobs.reconcile.adopt import adopt_newer_attempts
 
 logger = logging.getLogger(__name__)
+
+CLOCKS_DIFFER_BY = timedelta(seconds=30)
+"""At most, between the hosts of workers. What was recorded further ahead was so before the clock was put back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +148,7 @@ def _loaded(
         for run in runs
         if run.started_at is not None and run.ended_at is not None
     )
+    now = timezone.now()
     capabilities = capabilities_of(job.cluster)
     since_restart = [a for a in older if a.number >= attempt.retries_from]
     view = JobView(
@@ -154,10 +160,10 @@ def _loaded(
         is_stopping=job.is_stopping,
         attempt=AttemptView(
             number=attempt.number,
-            not_before=_not_before(job, attempt),
-            submitted_at=attempt.submitted_at,
+            not_before=_not_before(job, attempt, now),
+            submitted_at=_recorded(attempt.submitted_at, now),
             seen=attempt.seen_at is not None,
-            stop_asked_at=attempt.stop_asked_at,
+            stop_asked_at=_recorded(attempt.stop_asked_at, now),
             stop_cause=attempt.stop_cause,
             ended=bool(attempt.end),
             logs_complete=attempt.log_complete,
@@ -179,10 +185,19 @@ def _loaded(
     return Loaded(job, attempt, tuple(older), runs, view, sight, rows, group)
 
 
-def _not_before(job: Job, attempt: Attempt) -> datetime | None:
+def _recorded(at: datetime | None, now: datetime) -> datetime | None:
+    """When we asked something of the cluster. If that lies ahead, no look can tell what came of it: it is asked again,
+    which changes nothing where it was done.
+    """
+    return at if at is None or at <= now + CLOCKS_DIFFER_BY else None
+
+
+def _not_before(job: Job, attempt: Attempt, now: datetime) -> datetime | None:
     """A retry or a requeue queues behind those that waited, and so not before they were looked at.
 
     A person's restart is a wish like any other.
     """
-    follows = attempt.number > attempt.retries_from
-    return attempt.created_at + settling_of(job.cluster) if follows else None
+    if attempt.number <= attempt.retries_from:
+        return None
+    since = _recorded(attempt.created_at, now)
+    return since + settling_of(job.cluster) if since is not None else None

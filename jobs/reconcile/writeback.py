@@ -254,7 +254,7 @@ def _calm_reason(loaded: Loaded, move: Move, now: datetime) -> Reason:
     job, shown = loaded.job, loaded.view.reason
     if job.state != move.state.value or move.reason.code is shown.code:
         return move.reason
-    if shown.code in CALM_CODES and move.reason.code in CALM_CODES and now - job.reason_since < CALM:
+    if shown.code in CALM_CODES and move.reason.code in CALM_CODES and timedelta(0) <= now - job.reason_since < CALM:
         return shown
     return move.reason
 

@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 
 from clusters.models import Cluster
 from clusters.sync import WATCHED_EVERY, due_clusters, rest_of
+from jobs.domain.operations import Operation
 from jobs.models import Job, JobSync, Run
 from jobs.reconcile.claims import claim_due
 from jobs.reconcile.load import load
-from jobs.reconcile.loop import reconcile_loaded
+from jobs.reconcile.loop import reconcile_loaded, sweep
+from jobs.services.operations import job_operate
 from tests.faults.seeds.cluster import SimulatedCluster, on_stage
 from tests.faults.seeds.house import House, open_house
 
@@ -84,6 +86,24 @@ def test_a_job_that_was_due_in_the_old_time_is_due_in_the_new(house: House) -> N
     JobSync.objects.filter(job=job).update(due_at=timezone.now() + timedelta(seconds=20))
     house.set_clock(-3_600)
     assert claim_due(timezone.now(), 10).job_ids == (job.pk,)
+
+
+@pytest.mark.parametrize("operation", [Operation.CANCEL, Operation.REQUEUE])
+@pytest.mark.parametrize("is_there", [False, True])
+def test_what_was_asked_of_the_cluster_in_the_old_time_is_asked_again(
+    house: House, is_there: bool, operation: Operation
+) -> None:
+    """R23: no look can be later than a stop an hour ahead, and nobody waits for one."""
+    job = house.submit(command="sleep 600")
+    if is_there:
+        house.run(10)
+    job_operate(actor=house.scene.actors["ada"], job=job, operation=operation)
+    sweep()  # the stop is asked for, and the clock put back before anybody looks
+    house.set_clock(-3_600)
+    house.run(20)
+    job.refresh_from_db()
+    shown = (job.state, job.attempt_no)
+    assert shown == (("cancelled", 1) if operation is Operation.CANCEL else ("running", 2))
 
 
 @pytest.mark.parametrize("step", [-25, -1, 0, 1, 25])
