@@ -385,8 +385,10 @@ class Play:
                 continue
             if person.endless:
                 self._ask(ulid, Operation.CANCEL)
-            for _ in range(2):  # of a hold, and of giving way
-                self._ask(ulid, Operation.RESUME)
+                continue
+            for is_out in (job.held, job.rests_until is not None):
+                if is_out:
+                    self._ask(ulid, Operation.RESUME)
 
     def _is_at_rest(self) -> bool:
         return not self.cluster.world.workloads and at_rest()
