@@ -88,5 +88,5 @@ def test_the_operators_pages_obey_the_policy_too(house: House, open_window: Open
     for path in ("/operator/", "/operator/jobs/job/", "/operator/accounts/user/?q=eng"):
         window.page.goto(path)
         assert window.page.evaluate("document.documentElement.dataset.hit") is None
-    window.page.locator("#result_list th a").first.click()
+    window.page.locator("#result_list tbody th a").first.click()
     expect(window.page.locator("#content h1, #content h2").first).to_be_visible()

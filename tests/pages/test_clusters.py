@@ -138,8 +138,8 @@ def test_why_a_cluster_is_not_forgotten_is_said(visitor: Visitors, cast: Cast) -
 
 def test_the_sandbox_offers_neither(visitor: Visitors, cast: Cast) -> None:
     page = html(visitor("admin").get("/admin/clusters/"))
-    assert "/admin/clusters/sandbox/" not in page
     for address in ("credentials", "forget"):
+        assert f"/admin/clusters/sandbox/{address}/" not in page
         assert visitor("admin").get(f"/admin/clusters/sandbox/{address}/").status_code == 409
 
 

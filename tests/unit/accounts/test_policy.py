@@ -77,6 +77,7 @@ WHO_MAY: dict[Action, set[str]] = {
     Action.PEOPLE_MANAGE: {ADMINS},
     Action.SHARES_MANAGE: {ADMINS},
     Action.CLUSTER_MANAGE: {ADMINS},
+    Action.OPERATOR_REPAIR: {ADMINS},
     Action.SUPPLIES_VIEW: {OWNER, TEAM_MATES, LEADS, ADMINS},
     Action.SUPPLIES_MANAGE: {ADMINS},
     Action.SECRETS_MANAGE: {LEADS, ADMINS},
