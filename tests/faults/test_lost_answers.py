@@ -28,7 +28,7 @@ from tests.faults.seeds.house import House, open_house
 __all__ = ["server"]
 
 TRIALS = 1_000
-JOBS, TOGETHER = 300, 100
+JOBS, TOGETHER = 400, 100
 
 
 @pytest.fixture
