@@ -45,8 +45,9 @@ from tests.faults.seeds.cluster import SimulatedCluster, on_stage
 from tests.faults.seeds.play import BEGIN
 from tests.faults.seeds.scene import Scene, build_scene
 
-EXAMPLES = int(os.environ.get("SLUICE_RACES_EXAMPLES", "120"))
+EXAMPLES = int(os.environ.get("SLUICE_RACES_EXAMPLES", "250"))
 STEPS = 16
+ASKED = [operation for operation in Operation if operation is not Operation.SCALE]
 ENDED = frozenset({"succeeded", "failed", "cancelled"})
 HOLDS_CARDS = frozenset({"creating", "running"})
 SHOWN_AFTER = {
@@ -148,8 +149,10 @@ class Races(RuleBasedStateMachine):
         code=st.sampled_from((0, 3)),
         cards=st.sampled_from((0, 2, 8)),
         retries=st.integers(0, 1),
+        passes=st.sampled_from((0, 1, 4)),
     )
-    def begin(self, seconds: int, code: int, cards: int, retries: int) -> None:
+    def begin(self, seconds: int, code: int, cards: int, retries: int, passes: int) -> None:
+        """The race begins after so many undisturbed passes: at the submit, in the queue, while it runs or has ended."""
         self.model = Model()
         self.steps: list[Step] = []
         self.at_ms = self.scene.world.now_ms
@@ -169,6 +172,8 @@ class Races(RuleBasedStateMachine):
             "retry_limit": retries,
         }
         self.ulid = job_submit(actor=self.scene.actors["ada"], data=self.body, idempotency_key="k").job.public_id
+        for _ in range(passes):
+            self._one_pass(3.0)
 
     def teardown(self) -> None:
         if not hasattr(self, "ulid"):
@@ -188,7 +193,7 @@ class Races(RuleBasedStateMachine):
         again = job_submit(actor=self.scene.actors["ada"], data=self.body, idempotency_key="k")
         assert not again.created and again.job.public_id == self.ulid
 
-    @rule(operation=st.sampled_from([o for o in Operation if o is not Operation.SCALE]), twice=st.booleans())
+    @rule(operation=st.sampled_from(ASKED), twice=st.booleans())
     def ask(self, operation: Operation, twice: bool) -> None:
         for _ in range(2 if twice else 1):
             data = self._data(operation)
@@ -238,6 +243,19 @@ class Races(RuleBasedStateMachine):
         assert all(isinstance(loaded, Loaded) for loaded in step.loaded)
         reconcile_loaded(step.claim, step.loaded)
 
+    @rule(operation=st.sampled_from(ASKED), seconds=st.sampled_from((0.0, 2.0, 31.0)))
+    def ask_in_the_middle(self, operation: Operation, seconds: float) -> None:
+        """A worker sees the job, somebody asks for something, and then it acts on what it saw."""
+        claim = claim_jobs([self._job().pk], timezone.now())
+        seen = load(claim.job_ids)
+        self._pass_time(seconds)
+        self.ask(operation, twice=False)
+        reconcile_loaded(claim, seen)
+
+    @rule(seconds=st.sampled_from((1.0, 4.0)))
+    def go_on(self, seconds: float) -> None:
+        self._one_pass(seconds)
+
     @rule(seconds=st.sampled_from((0.2, 1.0, 4.0, 31.0)))
     def wait(self, seconds: float) -> None:
         self._pass_time(seconds)
@@ -276,10 +294,7 @@ class Races(RuleBasedStateMachine):
     def _settle(self) -> None:
         """Everybody goes on undisturbed: what was asked for last is what comes true."""
         for seconds in (0.5, 31.0, 2.0, 31.0, 6.0):
-            self._pass_time(seconds)
-            cluster_sync(self.scene.cluster)
-            sweep()
-            collect_logs()
+            self._one_pass(seconds)
         self.the_history_is_legal()
         job, model = self._job(), self.model
         live = [w for w in self.cluster.run().workloads.values() if w.stage is not Stage.FINISHED and not w.deleting]
@@ -298,6 +313,12 @@ class Races(RuleBasedStateMachine):
 
     def _job(self) -> Job:
         return Job.objects.get(public_id=self.ulid)
+
+    def _one_pass(self, seconds: float) -> None:
+        self._pass_time(seconds)
+        cluster_sync(self.scene.cluster)
+        sweep()
+        collect_logs()
 
     def _pass_time(self, seconds: float) -> None:
         self.at_ms += round(seconds * 1000)
