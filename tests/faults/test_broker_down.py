@@ -33,7 +33,7 @@ from tests.stage import BODY
 pytestmark = [pytest.mark.system, pytest.mark.timeout(200)]
 
 AGAIN_WITHIN = 30
-"""Seconds from the broker's return until the worker consumes again, all by itself: 15, twice that beside other tests."""
+"""Seconds from the broker's return until the worker consumes again by itself: 15, twice that beside other tests."""
 
 
 class Broker:
