@@ -143,14 +143,7 @@ def _loaded(
     *older, attempt = attempts
     row = rows.get(attempt.number)
     sight = Sight(facts=row.facts if row else None, gone=row.gone if row else False, complete_at=job.cluster.synced_at)
-    ran = sum(
-        (run.ended_at - run.started_at).total_seconds()
-        for run in runs
-        if run.started_at is not None and run.ended_at is not None
-    )
-    now = timezone.now()
     capabilities = capabilities_of(job.cluster)
-    since_restart = [a for a in older if a.number >= attempt.retries_from]
     view = JobView(
         desired=Desired(job.desired),
         held=job.held,
@@ -158,21 +151,7 @@ def _loaded(
         state=JobState(job.state),
         reason=Reason(ReasonCode(job.reason_code), job.reason_facts),
         is_stopping=job.is_stopping,
-        attempt=AttemptView(
-            number=attempt.number,
-            not_before=_not_before(job, attempt, now),
-            submitted_at=_recorded(attempt.submitted_at, now),
-            seen=attempt.seen_at is not None,
-            stop_asked_at=_recorded(attempt.stop_asked_at, now),
-            stop_cause=attempt.stop_cause,
-            ended=bool(attempt.end),
-            logs_complete=attempt.log_complete,
-            logs_tried_at=attempt.log_checked_at,
-            infra_failures=sum(1 for a in since_restart if a.is_infrastructure),
-            app_failures=sum(1 for a in since_restart if a.end == "failed" and not a.is_infrastructure),
-            releases=sum(1 for a in since_restart if a.stop_cause == ReasonCode.NOT_PLACED.value),
-            ran_seconds=int(ran),
-        ),
+        attempt=_attempt_view(job, attempt, older, runs),
         retry_limit=job.retry_limit,
         max_run=timedelta(seconds=job.max_run_seconds) if job.max_run_seconds else None,
         can_hold=Capability.HOLD in capabilities,
@@ -183,6 +162,31 @@ def _loaded(
         can_prioritise=Capability.PRIORITY in capabilities,
     )
     return Loaded(job, attempt, tuple(older), runs, view, sight, rows, group)
+
+
+def _attempt_view(job: Job, attempt: Attempt, older: Sequence[Attempt], runs: Sequence[RunView]) -> AttemptView:
+    now = timezone.now()
+    ran = sum(
+        (run.ended_at - run.started_at).total_seconds()
+        for run in runs
+        if run.started_at is not None and run.ended_at is not None
+    )
+    since_restart = [a for a in older if a.number >= attempt.retries_from]
+    return AttemptView(
+        number=attempt.number,
+        not_before=_not_before(job, attempt, now),
+        submitted_at=_recorded(attempt.submitted_at, now),
+        seen=attempt.seen_at is not None,
+        stop_asked_at=_recorded(attempt.stop_asked_at, now),
+        stop_cause=attempt.stop_cause,
+        ended=bool(attempt.end),
+        logs_complete=attempt.log_complete,
+        logs_tried_at=attempt.log_checked_at,
+        infra_failures=sum(1 for a in since_restart if a.is_infrastructure),
+        app_failures=sum(1 for a in since_restart if a.end == "failed" and not a.is_infrastructure),
+        releases=sum(1 for a in since_restart if a.stop_cause == ReasonCode.NOT_PLACED.value),
+        ran_seconds=int(ran),
+    )
 
 
 def _recorded(at: datetime | None, now: datetime) -> datetime | None:
