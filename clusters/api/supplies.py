@@ -71,7 +71,7 @@ class SuppliesOut(serializers.Serializer[Any]):
 
 
 class RulesIn(serializers.Serializer[Any]):
-    images = serializers.ListField(child=serializers.CharField(), max_length=50)
+    images = serializers.ListField(child=serializers.CharField(allow_blank=True), max_length=50)
     runs_as_root = serializers.BooleanField()
 
 

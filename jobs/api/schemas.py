@@ -161,9 +161,11 @@ class PreemptIn(serializers.Serializer[Any]):
     """Name the job that shall get the cards, or until when; with both, whichever comes first."""
 
     beneficiary = serializers.CharField(
-        required=False, allow_blank=True, help_text="Id of a job that waits for the same cards."
+        required=False, allow_null=True, allow_blank=True, help_text="Id of a job that waits for the same cards."
     )
-    until = serializers.DateTimeField(required=False, help_text="At most 15 minutes from now; so long by default.")
+    until = serializers.DateTimeField(
+        required=False, allow_null=True, help_text="At most 15 minutes from now; so long by default."
+    )
 
 
 class ScaleIn(serializers.Serializer[Any]):
@@ -172,7 +174,9 @@ class ScaleIn(serializers.Serializer[Any]):
 
 class PriorityIn(serializers.Serializer[Any]):
     priority = serializers.ChoiceField(choices=_words(Priority))
-    priority_reason = serializers.CharField(required=False, allow_blank=True, help_text="Needed for urgent.")
+    priority_reason = serializers.CharField(
+        required=False, allow_null=True, allow_blank=True, help_text="Needed for urgent."
+    )
 
 
 class BulkIn(serializers.Serializer[Any]):
@@ -201,11 +205,11 @@ class BulkOperateIn(serializers.Serializer[Any]):
 
     operation = serializers.ChoiceField(choices=_words(Operation))
     ids = serializers.ListField(child=serializers.CharField(allow_blank=True), min_length=1, max_length=200)
-    priority = serializers.ChoiceField(choices=_words(Priority), required=False)
-    priority_reason = serializers.CharField(required=False, allow_blank=True)
-    beneficiary = serializers.CharField(required=False, allow_blank=True)
-    until = serializers.DateTimeField(required=False)
-    replicas = serializers.IntegerField(required=False, min_value=1, max_value=REPLICAS_MAX)
+    priority = serializers.ChoiceField(choices=_words(Priority), required=False, allow_blank=True, allow_null=True)
+    priority_reason = serializers.CharField(required=False, allow_null=True, allow_blank=True)
+    beneficiary = serializers.CharField(required=False, allow_null=True, allow_blank=True)
+    until = serializers.DateTimeField(required=False, allow_null=True)
+    replicas = serializers.IntegerField(required=False, allow_null=True, min_value=1, max_value=REPLICAS_MAX)
     dry_run = serializers.BooleanField(required=False, help_text="Only say what would become of each job.")
 
 

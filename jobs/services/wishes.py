@@ -110,13 +110,14 @@ def _capacity(job: Job) -> int | None:
 def wish_of(actor: Actor, operation: Operation, data: Mapping[str, Any]) -> Wish:
     """Read a request. Raises InvalidInput; what it says well beside the operation's own fields is ignored."""
     checks = Checks(data)
-    for name in ("priority_reason", "beneficiary", "until"):
-        checks.text(name)
-    if operation is not Operation.PRIORITY:
-        word_field(checks, "priority", Priority, CHOOSE_PRIORITY, default=Priority.NORMAL)
-    if checks.problems:
-        raise InvalidInput(checks.problems)
+    checks.text("priority_reason")
+    word_field(checks, "priority", Priority, CHOOSE_PRIORITY, default=Priority.NORMAL)
+    replicas_field(checks, default=1)
     if operation is not Operation.PREEMPT:
+        checks.text("beneficiary")
+        _moment(checks)
+        if checks.problems:
+            raise InvalidInput(checks.problems)
         return Wish(operation, data)
     now = timezone.now()
     beneficiary = _beneficiary(checks, actor)
@@ -142,7 +143,8 @@ def _beneficiary(checks: Checks, actor: Actor) -> Job | None:
     return job
 
 
-def _until(checks: Checks, now: datetime) -> datetime | None:
+def _moment(checks: Checks) -> datetime | None:
+    """The time that was written; what is none is a problem."""
     typed = checks.text("until").strip()
     if not typed:
         return None
@@ -153,6 +155,13 @@ def _until(checks: Checks, now: datetime) -> datetime | None:
     if until is None or timezone.is_naive(until):
         sentence = _("Write day, time and time zone, such as 2026-03-12T10:15:00+08:00.")
         checks.add("until", "not_a_time", sentence)
+        return None
+    return until
+
+
+def _until(checks: Checks, now: datetime) -> datetime | None:
+    until = _moment(checks)
+    if until is None:
         return None
     if not now < until <= now + REST_MAX:
         checks.add("until", "out_of_range", _("A job gives way for at most 15 minutes from now."))
