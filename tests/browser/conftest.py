@@ -66,6 +66,7 @@ class Window:
             self.complaints.append(message.text)
 
     def no_sideways_scroll(self) -> bool:
+        self.page.wait_for_load_state()
         return bool(self.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"))
 
 
