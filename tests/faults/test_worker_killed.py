@@ -64,6 +64,11 @@ class Processes:
                 self._commands[name], env=_environment(), cwd=ROOT, stdout=log, stderr=log, start_new_session=True
             )
 
+    def start_again(self, name: str) -> None:
+        """Start it if it has ended by itself, as whoever runs the product's processes does."""
+        if self._running[name].poll() is not None:
+            self.start(name)
+
     def kill(self, name: str) -> None:
         process = self._running.pop(name)
         assert process.poll() is None, f"{name} had ended: {self.log(name)}"
