@@ -114,7 +114,9 @@ BORROWING = (
         "a queue lends no more than its limit: the rest is there without taking anything back",
         ClusterDef((QueueDef("a", 8), QueueDef("b", 24, lend_limit=8))),
         (
-            Submit(Job("a1", "a", 1, 8), Job("a2", "a", 1, 8)),
+            Submit(Job("a1", "a", 1, 8)),
+            Settle(),
+            Submit(Job("a2", "a", 1, 8)),
             Settle(),
             Submit(Job("a3", "a", 1, 8)),
             Checkpoint("b lends 8 of its 24", admitted=names("a1 a2"), waiting={"a3": WaitCode.QUOTA}),
