@@ -16,10 +16,10 @@ from accounts import audit
 from accounts.actors import Actor
 from accounts.models import Team
 from accounts.policy import Action, require
-from clusters.contract import BackendError, SharingMode
+from clusters.contract import BackendError, Preflightable, SharingMode
 from clusters.models import Cluster, Node, NodeGroup, Notice, PreflightRow, TeamStorage
 from clusters.notices import Source, notices_settle
-from clusters.preflight.survey import Preflightable, Survey
+from clusters.preflight.survey import Survey
 from clusters.preflight.table import preflight
 from clusters.preflight.words import Feature, Finding, Verdict
 from clusters.registry import backend_for

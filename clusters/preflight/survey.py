@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Protocol, runtime_checkable
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +103,3 @@ class Survey:
     teams_with_storage: int = 0
     groups: int = 0
     shared_groups: int = 0  # of cut cards
-
-
-@runtime_checkable
-class Preflightable(Protocol):
-    """A backend that can say what its cluster is set up to do (decision 29)."""
-
-    def survey(self, now: datetime) -> Survey:
-        """One look; ``now`` is the console's clock. What the console itself knows is left out.
-
-        Raises BackendError when there is no whole look.
-        """

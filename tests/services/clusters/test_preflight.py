@@ -13,11 +13,11 @@ from django.utils import timezone
 
 from accounts.models import AuditEvent
 from clusters.backends.sandbox.backend import SandboxBackend
-from clusters.contract import Retryable
+from clusters.contract import Preflightable, Retryable
 from clusters.models import Cluster, Notice, PreflightRow
 from clusters.notices import notice_seen, unseen_notices
 from clusters.preflight.service import EVERY, preflight_ask, preflight_due, preflight_run
-from clusters.preflight.survey import Preflightable, Survey
+from clusters.preflight.survey import Survey
 from clusters.preflight.words import Feature, Verdict
 from common.errors import NotAllowed
 from tests.cast import Cast

@@ -1,0 +1,103 @@
+"""Node groups, nodes and their cards, and who holds them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class NodeHealth(StrEnum):
+    READY = "ready"
+    DEGRADED = "degraded"  # some cards are sick
+    CORDONED = "cordoned"
+    DOWN = "down"
+
+
+@dataclass(frozen=True, slots=True)
+class CardHolder:
+    """Cards that one attempt holds on a node. ``running`` tells used from reserved."""
+
+    job_ulid: str
+    attempt: int
+    cards: int
+    running: bool
+    ending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """One node: installed, sick and held cards. ``offered`` = installed minus sick, 0 unless schedulable."""
+
+    name: str
+    node_group: str | None
+    health: NodeHealth
+    installed: int
+    sick: int = 0
+    since: datetime | None = None
+    cpu_millis: int = 0
+    memory_bytes: int = 0
+    holders: tuple[CardHolder, ...] = ()
+    outside: int = 0  # cards of pods of no queue
+
+    @property
+    def schedulable(self) -> bool:
+        return self.health in (NodeHealth.READY, NodeHealth.DEGRADED)
+
+    @property
+    def offered(self) -> int:
+        return self.installed - self.sick if self.schedulable else 0
+
+    @property
+    def held(self) -> int:
+        return sum(holder.cards for holder in self.holders) + self.outside
+
+    @property
+    def free(self) -> int:
+        return max(0, self.offered - self.held)
+
+
+REPLICAS_MAX = 64
+"""Of one inference service."""
+
+
+class SharingMode(StrEnum):
+    EXCLUSIVE = "exclusive"
+    MIG = "mig"
+    TIME_SLICED = "time_sliced"
+    VGPU = "vgpu"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeGroupFacts:
+    """Nodes with the same card model, interconnect and sharing mode; ``unit`` is never converted (decision 25)."""
+
+    name: str  # slug, unique in the cluster
+    title: str
+    vendor: str
+    card_model: str
+    interconnect: str
+    sharing: SharingMode
+    unit: str  # card | slice
+    cards_per_node: int  # the most common node size, in units
+    cpu_millis_per_node: int = 0
+    memory_bytes_per_node: int = 0
+    resource: str = ""  # what a pod asks for to get a card; '' where the backend has no such names
+    selector: tuple[tuple[str, str], ...] = ()  # labels of its nodes, sorted
+
+
+class Part(StrEnum):
+    """What a cluster may lack (decision 15)."""
+
+    GATE = "gate"  # decides who enters; without it nothing may be submitted
+    GANG = "gang"  # starts the pods of one job together
+    TOPOLOGY = "topology"  # lets the gate choose the nodes
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterInventory:
+    read_at: datetime
+    groups: tuple[NodeGroupFacts, ...]
+    nodes: tuple[NodeFacts, ...]
+    topology_aware: bool = True
+    lacks: frozenset[Part] = frozenset()

@@ -1,0 +1,44 @@
+"""How a cluster's cards are divided between teams' queues."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class GroupQuota:
+    """Cards of one node group that belong to one team queue. None = no limit."""
+
+    node_group: str
+    nominal: int
+    borrow_limit: int | None = None  # at most so many of others' cards
+    lend_limit: int | None = None  # at most so many of its own to others
+
+
+@dataclass(frozen=True, slots=True)
+class QueuePlan:
+    """One team queue as it shall be in the cluster."""
+
+    queue: str
+    space: str
+    quotas: tuple[GroupQuota, ...]
+    local_queues: tuple[str, ...]
+    strict: bool = False  # the head blocks its queue (decision 24)
+    reclaims: bool = True  # takes its nominal back from borrowers (decision 22)
+    borrow_preempts_up_to: int | None = None  # while borrowing evicts lower work, up to this priority
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaPlan:
+    """All team queues of a cluster and the common pool. Applied decreases first (decision 21)."""
+
+    queues: tuple[QueuePlan, ...]
+    pool: tuple[GroupQuota, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaSyncReport:
+    """What :meth:`SchedulerBackend.apply_quotas` changed, and what it could not."""
+
+    changed: tuple[str, ...] = ()
+    failed: tuple[tuple[str, str], ...] = ()  # (queue, error code)
