@@ -190,3 +190,7 @@ class Scenario:
 
 def names(text: str) -> frozenset[str]:
     return frozenset(text.split())
+
+
+ABC = (QueueDef("a", 13), QueueDef("b", 10), QueueDef("c", 9))
+"""Three teams that share four nodes of eight cards."""
