@@ -49,9 +49,9 @@ FEATURES: dict[Feature, FeatureText] = {
         _("Queues and shares are kept by the console alone; the cluster does not follow them."),
     ),
     Feature.MAINTENANCE: FeatureText(
-        _("Nodes are cordoned from here"),
+        _("Maintenance of nodes"),
         _("the account for nodes, with its rights"),
-        _("The console shows the commands, and somebody else runs them."),
+        _("Nodes are labelled and cordoned by hand."),
     ),
     Feature.TIMES: FeatureText(
         _("Right times"), _("clocks within 5 seconds of each other"), _("Waits and starts are shown wrongly.")
@@ -101,7 +101,7 @@ FEATURES: dict[Feature, FeatureText] = {
     Feature.QUEUE_WEIGHTS: FeatureText(
         _("Weights between a team's own queues"),
         _("Kueue's admissionFairSharing"),
-        _("Weights order nothing; the console hides them."),
+        _("Weights order nothing: the jobs of all of a team's queues wait in one line."),
     ),
     Feature.HOLD: FeatureText(
         _("Held jobs stay"),
@@ -162,7 +162,7 @@ FEATURES: dict[Feature, FeatureText] = {
     Feature.DEVICES: FeatureText(
         _("Every card has a name"),
         _("device resources that the catalogue knows"),
-        _("Their cards are shown under the name of the resource until an admin names them."),
+        _("Their cards are shown under the name of the resource."),
     ),
     Feature.CARDS: FeatureText(
         _("Cards are found"), _("nodes that report accelerators"), _("Only jobs without cards can run.")
@@ -175,7 +175,7 @@ FEATURES: dict[Feature, FeatureText] = {
     Feature.WHOLE_CARDS: FeatureText(
         _("Training on every card"),
         _("cards that are not cut"),
-        _("Shared pools (MIG, time slices, vGPU) take no training unless an admin names a team."),
+        _("Shared pools (MIG, time slices, vGPU) take no training."),
     ),
     Feature.WATER_LEVEL: FeatureText(
         _("The water level is whole"),
@@ -274,7 +274,7 @@ PROBLEMS: dict[Problem, ProblemText] = {
     ),
     Problem.FOREIGN_QUEUES: ProblemText(
         _("There are %(count)s other queues: %(queues)s."),
-        _("Adopt them as teams, or keep them on nodes of their own."),
+        _("Keep them on nodes of their own, or move their jobs into the teams' queues."),
     ),
     Problem.FOREIGN_IN_COHORT: ProblemText(
         _("Queues that are not the console's borrow from its shares: %(queues)s."),
@@ -311,7 +311,8 @@ PROBLEMS: dict[Problem, ProblemText] = {
         _("Remove the ResourceQuota or LimitRange, or make sure that jobs fit."),
     ),
     Problem.UNKNOWN_DEVICES: ProblemText(
-        _("Nobody knows what these are: %(resources)s."), _("Name them under “Accelerators”.")
+        _("Nobody knows what these are: %(resources)s."),
+        _("Nothing has to be done: they are grouped and counted under that name."),
     ),
     Problem.NO_CARDS: ProblemText(
         _("No node reports a card."), _("Install the device plugin of the vendor, and look at its pods.")
@@ -321,7 +322,7 @@ PROBLEMS: dict[Problem, ProblemText] = {
         _("Install the vendor's feature discovery, or label these nodes."),
     ),
     Problem.NO_GROUPS: ProblemText(
-        _("There is no node group yet."), _("Wait for the next look, or confirm the groups that are proposed.")
+        _("There is no node group yet."), _("Wait for the next look: nodes with cards become groups by themselves.")
     ),
     Problem.SHARED_POOLS: ProblemText(
         _("Groups of cut cards: %(groups)s."), _("Nothing to do. They serve development and inference.")
