@@ -18,6 +18,7 @@ from clusters.models import (
     TeamSecret,
     TeamStorage,
 )
+from clusters.nodes_models import Maintenance, NodeCordon, NodeFailure, NodeSuspicion
 from clusters.repairs import cluster_look_again
 from common.admin import ReadOnlyAdmin
 
@@ -47,6 +48,34 @@ class NodeAdmin(ReadOnlyAdmin):
     list_filter = ("health",)
     list_select_related = ("cluster", "group")
     search_fields = ("name",)
+
+
+@admin.register(NodeCordon)
+class NodeCordonAdmin(ReadOnlyAdmin):
+    list_display = ("node", "cluster", "reason", "cordoned_at", "cordoned_by", "lifted_at")
+    list_select_related = ("cluster", "cordoned_by")
+    search_fields = ("node",)
+
+
+@admin.register(Maintenance)
+class MaintenanceAdmin(ReadOnlyAdmin):
+    list_display = ("starts_at", "ends_at", "cluster", "node", "group", "reason", "begun_at", "finished_at")
+    list_select_related = ("cluster", "group")
+    search_fields = ("node",)
+
+
+@admin.register(NodeFailure)
+class NodeFailureAdmin(ReadOnlyAdmin):
+    list_display = ("at", "node", "cluster", "job_ulid", "attempt_no", "owner", "code")
+    list_select_related = ("cluster", "owner")
+    search_fields = ("node", "job_ulid")
+
+
+@admin.register(NodeSuspicion)
+class NodeSuspicionAdmin(ReadOnlyAdmin):
+    list_display = ("node", "cluster", "since", "cleared_at", "cleared_by")
+    list_select_related = ("cluster", "cleared_by")
+    search_fields = ("node",)
 
 
 @admin.register(ObservedWorkload)

@@ -10,6 +10,7 @@ from django.db import models
 
 from accounts.models import Team, User
 from clusters.contract import SECRET_PREFIX, NodeHealth, SharingMode
+from clusters.nodes_models import Maintenance, NodeCordon, NodeFailure, NodeSuspicion  # noqa: F401 # Django looks here
 from common.ids import new_ulid
 from common.secrets import SealedTextField
 
@@ -95,6 +96,8 @@ class Node(models.Model):
     cpu_millis = models.PositiveBigIntegerField(default=0)
     memory_bytes = models.PositiveBigIntegerField(default=0)
     holders = models.JSONField(default=list)  # [{job_ulid, attempt, cards, running, ending}]
+    conditions = models.JSONField(default=list, db_default=[])  # [{code, since, detail}]: why it is not simply well
+    held_since = models.DateTimeField(null=True, blank=True)  # since then so many of its cards have been held
     seen_at = models.DateTimeField()
 
     class Meta:
