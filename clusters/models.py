@@ -96,6 +96,7 @@ class Node(models.Model):
     cpu_millis = models.PositiveBigIntegerField(default=0)
     memory_bytes = models.PositiveBigIntegerField(default=0)
     holders = models.JSONField(default=list)  # [{job_ulid, attempt, cards, running, ending}]
+    free = models.PositiveIntegerField(default=0, db_default=0)  # cards that a job could take now (`node_cards`)
     conditions = models.JSONField(default=list, db_default=[])  # [{code, since, detail}]: why it is not simply well
     held_since = models.DateTimeField(null=True, blank=True)  # since then so many of its cards have been held
     seen_at = models.DateTimeField()

@@ -13,6 +13,7 @@ import msgspec
 from django.db import connection
 
 from clusters.contract import ClusterInventory, NodeFacts, Observation, ObservedObject, PodPhase, WorkloadFacts
+from clusters.domain.node_cards import node_cards
 from clusters.facts_codec import facts_to_json
 from clusters.models import Cluster, Node, NodeGroup
 
@@ -144,10 +145,38 @@ def store_inventory(cluster: Cluster, inventory: ClusterInventory) -> None:
         Node.objects.filter(pk__in=[node.pk for node in known.values()]).delete()
 
 
-_NODE_FIELDS = ("group_id", "health", "installed", "sick", "outside", "since", "cpu_millis", "memory_bytes", "holders")
+_NODE_FIELDS = (
+    "group_id",
+    "health",
+    "installed",
+    "sick",
+    "outside",
+    "since",
+    "cpu_millis",
+    "memory_bytes",
+    "holders",
+    "free",
+)
 
 
 def _node_values(facts: NodeFacts, groups: dict[str, int]) -> dict[str, Any]:
+    holders = [
+        {
+            "job_ulid": holder.job_ulid,
+            "attempt": holder.attempt,
+            "cards": holder.cards,
+            "running": holder.running,
+            "ending": holder.ending,
+        }
+        for holder in facts.holders
+    ]
+    cards = node_cards(
+        health=facts.health.value,
+        installed=facts.installed,
+        sick=facts.sick,
+        outside=facts.outside,
+        holders=holders,
+    )
     return {
         "group_id": groups.get(facts.node_group) if facts.node_group else None,
         "health": facts.health.value,
@@ -157,16 +186,8 @@ def _node_values(facts: NodeFacts, groups: dict[str, int]) -> dict[str, Any]:
         "since": facts.since,
         "cpu_millis": facts.cpu_millis,
         "memory_bytes": facts.memory_bytes,
-        "holders": [
-            {
-                "job_ulid": holder.job_ulid,
-                "attempt": holder.attempt,
-                "cards": holder.cards,
-                "running": holder.running,
-                "ending": holder.ending,
-            }
-            for holder in facts.holders
-        ],
+        "holders": holders,
+        "free": cards.free,
     }
 
 

@@ -220,7 +220,9 @@ def attempts_of(job: Job) -> list[Attempt]:
 
 
 def runs_of(attempt: Attempt) -> list[Run]:
-    """Runs of a prefetched attempt, in order."""
+    """Runs of a prefetched attempt, in order; one that was stored a moment ago has none."""
+    if attempt.pk is None:
+        return []
     return sorted(attempt.runs.all(), key=lambda run: (run.replica, run.ordinal))
 
 

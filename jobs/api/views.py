@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.http import StreamingHttpResponse
@@ -28,10 +29,13 @@ _FILTERS = ("state", "search", "group", "team", "owner", "priority", "kind")
 
 def detail_of(request: Request, public_id: str) -> dict[str, Any]:
     """The whole body of one job the caller may see."""
+    job = selectors.job_get(viewer=actor_of_request(request), public_id=public_id)
+    return _detail(request, job, selectors.attempts_of(job))
+
+
+def _detail(request: Request, job: Job, attempts: Sequence[Attempt]) -> dict[str, Any]:
     viewer = actor_of_request(request)
-    job = selectors.job_get(viewer=viewer, public_id=public_id)
     reason = selectors.reasons_of(viewer, [job])[job.pk]
-    attempts = selectors.attempts_of(job)
     names = visible_names(viewer, (attempt.end_facts for attempt in attempts))
     return schemas.job_detail_body(viewer, job, reason, attempts, names)
 
@@ -72,7 +76,9 @@ class JobsView(APIView):
             data=object_body(request),
             idempotency_key=request.headers.get("Idempotency-Key"),
         )
-        return Response(detail_of(request, done.job.public_id), status=201)
+        if done.attempt is None:
+            return Response(detail_of(request, done.job.public_id), status=201)
+        return Response(_detail(request, done.job, [done.attempt]), status=201)  # known as stored: no need to read it
 
 
 class JobView(APIView):

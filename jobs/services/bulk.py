@@ -124,7 +124,7 @@ def _stored(actor: Actor, intents: Mapping[int, Intent], names: Sequence[str], b
         return {}
     with transaction.atomic():
         stored = jobs_store(actor, list(intents.values()), timezone.now())
-        jobs = dict(zip(intents, stored, strict=True))
+        jobs = dict(zip(intents, (attempt.job for attempt in stored), strict=True))
         if names:
             keep_keys(actor, {names[index]: job for index, job in jobs.items()}, body_hash)
         send("jobs.sweep")

@@ -23,11 +23,15 @@ from quotas.models import Demand
 from quotas.services import demands_add
 
 
-def jobs_store(actor: Actor, intents: Sequence[Intent], now: datetime, *, is_demo: bool = False) -> list[Job]:
-    """The stored jobs, in the order of their intents; the loop finds all of them due."""
+def jobs_store(actor: Actor, intents: Sequence[Intent], now: datetime, *, is_demo: bool = False) -> list[Attempt]:
+    """First attempts of the stored jobs with their jobs, in the order of the intents; the loop finds all of them due.
+
+    The jobs have their keys, the attempts have none.
+    """
     jobs = [_job(actor, intent, now, is_demo=is_demo) for intent in intents]
     insert_many(jobs, key="public_id")
-    insert_many([attempt_row(job, 1, now, retries_from=1) for job in jobs])
+    attempts = [attempt_row(job, 1, now, retries_from=1) for job in jobs]
+    insert_many(attempts)
     insert_many([JobSync(job=job, job_ulid=job.public_id, due_at=now) for job in jobs])
     demands_add([_demand(job) for job in jobs])
     insert_many([_event(actor, job, now) for job in jobs])
@@ -37,7 +41,7 @@ def jobs_store(actor: Actor, intents: Sequence[Intent], now: datetime, *, is_dem
         target_type="job",
         acts=[_act(job, intent) for job, intent in zip(jobs, intents, strict=True)],
     )
-    return jobs
+    return attempts
 
 
 def attempt_create(job: Job, number: int, now: datetime, *, retries_from: int) -> Attempt:

@@ -14,7 +14,7 @@ from accounts.actors import Actor
 from accounts.policy import Action, Target, require
 from common.faults import reach
 from common.hints import send
-from jobs.models import Job
+from jobs.models import Attempt, Job
 from jobs.services.intent import check_intent
 from jobs.services.keys import check_key, fingerprint, jobs_by_key, keep_keys
 from jobs.services.store import jobs_store
@@ -22,10 +22,14 @@ from jobs.services.store import jobs_store
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """The job, and whether this call made it or an earlier one with the same key did."""
+    """The job, and its first attempt when this call made it; None when an earlier one with the same key did."""
 
     job: Job
-    created: bool
+    attempt: Attempt | None
+
+    @property
+    def created(self) -> bool:
+        return self.attempt is not None
 
 
 def job_submit(
@@ -45,21 +49,21 @@ def job_submit(
     if idempotency_key is not None:
         check_key(idempotency_key)
         if earlier := jobs_by_key(actor, [idempotency_key], body_hash):
-            return Submitted(earlier[idempotency_key], created=False)
+            return Submitted(earlier[idempotency_key], None)
     intent = check_intent(actor, data)
     require(actor, Action.JOB_SUBMIT, Target(team_id=intent.team.pk))
     try:
         with transaction.atomic():
-            (job,) = jobs_store(actor, [intent], submitted_at or timezone.now(), is_demo=is_demo)
+            (attempt,) = jobs_store(actor, [intent], submitted_at or timezone.now(), is_demo=is_demo)
             if idempotency_key is not None:
-                keep_keys(actor, {idempotency_key: job}, body_hash)
-            send("jobs.reconcile", job.pk)
+                keep_keys(actor, {idempotency_key: attempt.job}, body_hash)
+            send("jobs.reconcile", attempt.job_id)
             reach("submit.commit.before")
     except IntegrityError:
         # Another request with this key committed while we worked; our transaction left nothing behind.
         earlier = jobs_by_key(actor, [idempotency_key], body_hash) if idempotency_key is not None else {}
         if not earlier:
             raise
-        return Submitted(next(iter(earlier.values())), created=False)
+        return Submitted(next(iter(earlier.values())), None)
     reach("submit.commit.after")
-    return Submitted(job, created=True)
+    return Submitted(attempt.job, attempt)
