@@ -5,19 +5,31 @@ from __future__ import annotations
 from django.contrib import admin
 
 from common.admin import ReadOnlyAdmin
-from quotas.models import Demand, LocalQueue, Share, TeamQueue
+from quotas.models import Demand, GroupCards, LocalQueue, QuotaVersion, Share, TeamQueue
 
 
 @admin.register(TeamQueue)
 class TeamQueueAdmin(ReadOnlyAdmin):
-    list_display = ("slug", "team", "cluster", "created_at")
+    list_display = ("slug", "team", "cluster", "rank", "strict", "reclaims", "created_at")
     list_select_related = ("team", "cluster")
 
 
 @admin.register(Share)
 class ShareAdmin(ReadOnlyAdmin):
-    list_display = ("queue", "group", "basis_points", "nominal")
+    list_display = ("queue", "group", "basis_points", "nominal", "borrow_basis_points", "lend_basis_points")
     list_select_related = ("queue", "group")
+
+
+@admin.register(GroupCards)
+class GroupCardsAdmin(ReadOnlyAdmin):
+    list_display = ("group", "cards", "waiting", "waiting_since")
+    list_select_related = ("group",)
+
+
+@admin.register(QuotaVersion)
+class QuotaVersionAdmin(ReadOnlyAdmin):
+    list_display = ("cluster", "number", "cause", "author_name", "reason", "made_at")
+    list_select_related = ("cluster",)
 
 
 @admin.register(LocalQueue)

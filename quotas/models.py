@@ -4,21 +4,31 @@ from __future__ import annotations
 
 from django.db import models
 
-from accounts.models import Team
+from accounts.models import Team, User
 from clusters.models import Cluster, NodeGroup
+
+RANK_MAX = 3
 
 
 class TeamQueue(models.Model):
-    """A team's quota on one cluster (first level)."""
+    """A team's quota on one cluster (first level).
+
+    ``rank`` says whose borrowed cards it may take while it borrows itself (decision 22): 0 nobody's, 1 those of low
+    work, 2 up to normal, 3 up to high; always of lower priority than the job it takes them for.
+    """
 
     team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="queues")
     cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="queues")
     slug = models.SlugField(max_length=40)
+    rank = models.PositiveSmallIntegerField(default=0, db_default=0)
+    strict = models.BooleanField(default=False, db_default=False)  # its first job blocks the others (decision 24)
+    reclaims = models.BooleanField(default=True, db_default=True)  # takes back what others borrowed of its own
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         ordering = ["cluster", "slug"]
         constraints = [
+            models.CheckConstraint(condition=models.Q(rank__lte=RANK_MAX), name="queue_rank_is_known"),
             models.UniqueConstraint(fields=["team", "cluster"], name="one_queue_per_team_and_cluster"),
             models.UniqueConstraint(fields=["cluster", "slug"], name="one_queue_per_cluster_and_slug"),
         ]
@@ -28,12 +38,17 @@ class TeamQueue(models.Model):
 
 
 class Share(models.Model):
-    """A team queue's part of one node group in basis points (decision 55), and the cards it comes to."""
+    """A team queue's part of one node group in basis points (decision 55), and the cards it comes to.
+
+    What it may borrow and lend at most is a part of the node group as well; None = no limit.
+    """
 
     queue = models.ForeignKey(TeamQueue, on_delete=models.CASCADE, related_name="shares")
     group = models.ForeignKey(NodeGroup, on_delete=models.CASCADE, related_name="shares")
     basis_points = models.PositiveIntegerField()
     nominal = models.PositiveIntegerField(default=0)  # cards, by largest remainder
+    borrow_basis_points = models.PositiveIntegerField(null=True, blank=True)
+    lend_basis_points = models.PositiveIntegerField(null=True, blank=True)
 
     class Meta:
         constraints = [
@@ -43,6 +58,54 @@ class Share(models.Model):
 
     def __str__(self) -> str:
         return f"{self.queue} {self.group}: {self.basis_points}"
+
+
+class GroupCards(models.Model):
+    """How many cards of a node group its shares divide: all that are fit for work, and those out only for a while.
+
+    ``waiting`` is another number that is too different to be taken over without an admin's click (decision 21).
+    """
+
+    group = models.OneToOneField(NodeGroup, on_delete=models.CASCADE, related_name="counted")
+    cards = models.PositiveIntegerField()
+    waiting = models.PositiveIntegerField(null=True, blank=True)
+    waiting_since = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.group}: {self.cards}"
+
+
+class QuotaVersion(models.Model):
+    """How a cluster was divided between the teams from one moment on. Versions are added, never changed.
+
+    ``content`` is the whole plan with the cards it came to (`quotas.plans.content`); ``author_name`` stays when the
+    person is gone, and without an author the console did it by itself or somebody at its command line.
+    """
+
+    class Cause(models.TextChoices):
+        EDIT = "edit"
+        ROLLBACK = "rollback"
+        NODES = "nodes"  # other cards to divide
+        ADOPT = "adopt"  # found as it was, before the first version was kept
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="quota_versions")
+    number = models.PositiveIntegerField()
+    cause = models.CharField(max_length=16, choices=Cause.choices)
+    restored = models.PositiveIntegerField(null=True, blank=True)  # of a rollback: number of the version taken back to
+    author = models.ForeignKey(User, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    author_name = models.CharField(max_length=150, blank=True)
+    reason = models.CharField(max_length=300, blank=True)
+    content = models.JSONField()
+    made_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["cluster", "-number"]
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "number"], name="one_quota_version_per_cluster_and_number")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.cluster} {self.number}"
 
 
 class LocalQueue(models.Model):
