@@ -17,6 +17,9 @@ from clusters.models import (
     PreflightRow,
     TeamSecret,
     TeamStorage,
+    WaterDay,
+    WaterHour,
+    WaterSample,
 )
 from clusters.nodes_models import Maintenance, NodeCordon, NodeFailure, NodeSuspicion
 from clusters.repairs import cluster_look_again
@@ -126,3 +129,18 @@ class CodeArchiveAdmin(ReadOnlyAdmin):
     list_display = ("public_id", "team", "owner", "size_bytes", "uploaded_at")
     list_select_related = ("team", "owner")
     exclude = ("files",)
+
+
+@admin.register(WaterSample)
+class WaterSampleAdmin(ReadOnlyAdmin):
+    list_display = ("at", "group", "capacity", "healthy", "used", "reserved", "free", "unusable")
+    list_select_related = ("group",)
+    show_full_result_count = False
+
+
+@admin.register(WaterHour, WaterDay)
+class WaterRollupAdmin(ReadOnlyAdmin):
+    list_display = ("at", "group", "figure", "seconds", "card_seconds", "least", "most")
+    list_filter = ("figure",)
+    list_select_related = ("group",)
+    show_full_result_count = False

@@ -11,6 +11,7 @@ from django.db import models
 from accounts.models import Team, User
 from clusters.contract import SECRET_PREFIX, NodeHealth, SharingMode
 from clusters.nodes_models import Maintenance, NodeCordon, NodeFailure, NodeSuspicion  # noqa: F401 # Django looks here
+from clusters.water_models import WaterDay, WaterHour, WaterSample  # noqa: F401
 from common.ids import new_ulid
 from common.secrets import SealedTextField
 
@@ -97,7 +98,7 @@ class Node(models.Model):
     memory_bytes = models.PositiveBigIntegerField(default=0)
     holders = models.JSONField(default=list)  # [{job_ulid, attempt, cards, running, ending}]
     free = models.PositiveIntegerField(default=0, db_default=0)  # cards that a job could take now (`node_cards`)
-    conditions = models.JSONField(default=list, db_default=[])  # [{code, since, detail}]: why it is not simply well
+    conditions = models.JSONField(default=list, db_default=[])  # [{trouble, since, detail}], the worst first
     held_since = models.DateTimeField(null=True, blank=True)  # since then so many of its cards have been held
     seen_at = models.DateTimeField()
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from celery import shared_task
+from django.utils import timezone
 
 from clusters.models import Cluster
 from clusters.preflight.service import preflight_due, preflight_run
 from clusters.secrets import bring_secrets
 from clusters.sync import sync_due, sync_safely
+from clusters.waiting import waiting
+from clusters.water import water_keep, water_roll_up, water_sample
 
 
 @shared_task(name="clusters.sync_due")
@@ -42,3 +45,21 @@ def preflight_task(cluster_id: int) -> None:
 def bring_secrets_task() -> None:
     """Bring secrets that their cluster does not have yet."""
     bring_secrets()
+
+
+@shared_task(name="clusters.water_sample")
+def water_sample_task() -> None:
+    """Write down the water level of this minute."""
+    water_sample(waiting(), timezone.now())
+
+
+@shared_task(name="clusters.water_roll_up")
+def water_roll_up_task() -> None:
+    """Make hours and days of the water level."""
+    water_roll_up()
+
+
+@shared_task(name="clusters.water_keep")
+def water_keep_task() -> None:
+    """Drop what is old of the water level, and make room for the months to come."""
+    water_keep(timezone.now())

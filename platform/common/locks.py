@@ -18,6 +18,7 @@ class LockSpace(IntEnum):
     DEMO = 7104
     SECRETS = 7105
     SURVEY = 7106
+    PARTITIONS = 7107
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The composition root as a Django app: loads the Celery application in every process, so that hints find it."""
+"""The composition root as a Django app: what every process loads, and who tells the layers below what they ask."""
 
 from __future__ import annotations
 
@@ -9,4 +9,8 @@ class ConsoleConfig(AppConfig):
     name = "console"
 
     def ready(self) -> None:
-        from console import celery  # noqa: F401 - creating it makes it the current application
+        from clusters.waiting import waiting_source
+        from console import celery  # noqa: F401 - creating it makes it the current application, so that hints find it
+        from jobs.waiting import waiting_gangs
+
+        waiting_source(waiting_gangs)

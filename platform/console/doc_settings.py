@@ -138,6 +138,12 @@ _USE = {
         lambda: _("For how long a worker may keep a job to itself; what a worker that died had is taken up after it.")
     ),
     "SLUICE_SWEEP_BATCH": Described(lambda: _("How many jobs one look at what is due takes at most.")),
+    "SLUICE_WATER_MINUTES_DAYS": Described(
+        lambda: _("For how many days the water level of each minute is kept at least. Whole months go at once.")
+    ),
+    "SLUICE_WATER_HOURS_MONTHS": Described(
+        lambda: _("For how many months the water level of each hour is kept. That of each day is kept for ever.")
+    ),
 }
 _SIGN_IN = {
     "SLUICE_ADMIN_NEEDS_SECOND_FACTOR": Described(lambda: _("1: admins sign in with a second factor only.")),

@@ -255,6 +255,9 @@ SLUICE: dict[str, Any] = {
     "LEASE_SECONDS": read_int("SLUICE_LEASE_SECONDS", 30),
     "SWEEP_BATCH": read_int("SLUICE_SWEEP_BATCH", 200),
     "STALE_AFTER_SECONDS": 90,
+    # how long the water level is kept by the minute and by the hour; whole months go at once
+    "WATER_MINUTES_DAYS": read_int("SLUICE_WATER_MINUTES_DAYS", 14),
+    "WATER_HOURS_MONTHS": read_int("SLUICE_WATER_HOURS_MONTHS", 13),
     # where API servers may be: networks, addresses, names; see docs/connect-a-cluster.md for what stays closed
     "CLUSTER_ADDRESSES": read_parsed(
         "SLUICE_CLUSTER_ADDRESSES", "10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fc00::/7", AllowList.parse

@@ -1,0 +1,181 @@
+"""Reads about the water level: now, and over time. Fixed numbers of queries, whatever the size."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from fractions import Fraction
+
+from django.conf import settings
+from django.db import connection
+from django.utils import timezone
+
+from accounts.actors import Actor
+from accounts.policy import Action, require
+from clusters.contract import NodeHealth, SharingMode
+from clusters.domain.packing import Gang, unusable
+from clusters.domain.water import FIGURES, Level, NodeSplit, level_of, total
+from clusters.models import Cluster, Node, NodeGroup, WaterDay, WaterHour, WaterSample
+from clusters.selectors import NodeView, node_view
+from clusters.waiting import Waiting
+
+SECONDS_OF_A_MINUTE, SECONDS_OF_AN_HOUR, SECONDS_OF_A_DAY = 60, 3_600, 86_400
+POINTS_MAX = 1_500
+"""Of one group in one answer."""
+
+# --------------------------------------------------------------------------- now
+
+
+@dataclass(frozen=True, slots=True)
+class GroupLevel:
+    """The level of one group at the last look at its cluster."""
+
+    group: NodeGroup
+    level: Level
+    waiting: int  # cards of jobs that wait for this group
+    unusable_exact: bool  # False: at least ``level.unusable``
+    largest_block: int
+    wanted_block: int  # cards that the largest waiting pod needs on one node
+    nodes: int
+    held_on_lost: int  # held cards on nodes that do not answer
+
+    @property
+    def is_shared(self) -> bool:
+        """Slices: never part of a sum of cards (decision 25)."""
+        return is_shared(self.group)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterLevel:
+    """All groups of one cluster; ``cards`` sums its whole cards and is None where it has none."""
+
+    cluster: Cluster
+    groups: tuple[GroupLevel, ...]
+    cards: Level | None
+    stale: bool
+
+    @property
+    def waiting(self) -> int:
+        """Whole cards that waiting jobs ask for."""
+        return sum(row.waiting for row in self.groups if not row.is_shared)
+
+
+def is_shared(group: NodeGroup) -> bool:
+    return group.sharing != SharingMode.EXCLUSIVE.value or group.unit != "card"
+
+
+def water_now(*, viewer: Actor, waiting: Waiting) -> list[ClusterLevel]:
+    """Every cluster, default first; three queries. Raises NotAllowed."""
+    require(viewer, Action.NODE_VIEW)
+    limit = timezone.now() - timedelta(seconds=settings.SLUICE["STALE_AFTER_SECONDS"])
+    rows = group_levels(waiting)
+    return [
+        ClusterLevel(
+            cluster=cluster,
+            groups=(mine := tuple(row for row in rows if row.group.cluster_id == cluster.pk)),
+            cards=_cards(mine),
+            stale=cluster.synced_at is None or cluster.synced_at < limit,
+        )
+        for cluster in Cluster.objects.order_by("-is_default", "name")
+    ]
+
+
+def _cards(rows: Iterable[GroupLevel]) -> Level | None:
+    whole = [row.level for row in rows if not row.is_shared]
+    return total(whole) if whole else None
+
+
+def group_levels(waiting: Waiting) -> list[GroupLevel]:
+    """The level of every group that has nodes, in the order of pages; two queries."""
+    groups = NodeGroup.objects.select_related("cluster").order_by("cluster_id", "position", "slug")
+    nodes: dict[int | None, list[NodeView]] = defaultdict(list)
+    for node in Node.objects.exclude(group=None):
+        nodes[node.group_id].append(node_view(node, ""))
+    return [_group_level(group, nodes[group.pk], waiting.get(group.pk, ())) for group in groups if nodes[group.pk]]
+
+
+def _group_level(group: NodeGroup, nodes: Sequence[NodeView], waiting: Sequence[Gang]) -> GroupLevel:
+    useless = unusable((node.free for node in nodes), waiting)
+    splits = (NodeSplit(n.used, n.reserved, n.ending, n.outside, n.free, n.out) for n in nodes)
+    lost = [node for node in nodes if node.health == NodeHealth.DOWN.value]
+    return GroupLevel(
+        group=group,
+        level=level_of(splits, unusable=useless.cards),
+        waiting=sum(gang.size * gang.count for gang in waiting),
+        unusable_exact=useless.exact,
+        largest_block=max(node.free for node in nodes),
+        wanted_block=max((gang.cards for gang in waiting), default=0),
+        nodes=len(nodes),
+        held_on_lost=sum(node.used + node.reserved + node.ending + node.outside for node in lost),
+    )
+
+
+# --------------------------------------------------------------------------- over time
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """What one figure came to in a span: the seconds it is known for, card-seconds, least and most cards."""
+
+    seconds: int
+    card_seconds: int
+    least: int
+    most: int
+
+    @property
+    def mean(self) -> Fraction:
+        """Cards on average while it was known."""
+        return Fraction(self.card_seconds, self.seconds)
+
+
+Point = Mapping[str, Figure]
+"""The figures of one span by their names; one that is not there was not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupHistory:
+    """Points of one group by the beginning of their span, oldest first. A span without any sample has none."""
+
+    group: NodeGroup
+    points: Mapping[datetime, Point]
+
+
+def water_history(*, viewer: Actor, cluster: Cluster, start: datetime, end: datetime, step: int) -> list[GroupHistory]:
+    """What every group of a cluster came to, in spans of ``step`` seconds; two queries. Raises NotAllowed.
+
+    Spans begin at multiples of the step in UTC. Steps below an hour are read from minutes, below a day from hours, and
+    the rest from days, so that each figure is exact and is there for as long as its rows are kept.
+    """
+    require(viewer, Action.NODE_VIEW)
+    groups = {group.pk: group for group in cluster.groups.order_by("position", "slug")}
+    points: dict[int, dict[datetime, dict[str, Figure]]] = {pk: {} for pk in groups}
+    with connection.cursor() as cursor:
+        cursor.execute(_spans(step), {"groups": list(groups), "start": start, "end": end, "step": f"{step} s"})
+        for pk, at, figure, *numbers in cursor.fetchall():
+            points[pk].setdefault(at, {})[figure] = Figure(*(int(number) for number in numbers))
+    return [GroupHistory(group, points[pk]) for pk, group in groups.items() if points[pk]]
+
+
+_SPANS = """
+SELECT group_id, date_bin(%(step)s::interval, at, 'epoch'::timestamptz) AS span, figure, {sums}
+  FROM {rows}
+ WHERE group_id = ANY(%(groups)s) AND at >= %(start)s AND at < %(end)s {known}
+ GROUP BY 1, 2, 3
+ ORDER BY 2
+"""
+_NAMED = ", ".join(f"('{name}', {name})" for name in FIGURES)
+_SPANS_OF_MINUTES = _SPANS.format(
+    sums="60 * count(*), 60 * sum(cards), min(cards), max(cards)",
+    rows=f"{WaterSample._meta.db_table} CROSS JOIN LATERAL (VALUES {_NAMED}) AS f(figure, cards)",
+    known="AND cards IS NOT NULL",
+)
+
+
+def _spans(step: int) -> str:
+    if step < SECONDS_OF_AN_HOUR:
+        return _SPANS_OF_MINUTES
+    model = WaterHour if step < SECONDS_OF_A_DAY else WaterDay
+    sums = "sum(seconds), sum(card_seconds), min(least), max(most)"
+    return _SPANS.format(sums=sums, rows=model._meta.db_table, known="")
