@@ -26,6 +26,8 @@ class QueuePlan:
     strict: bool = False  # the head blocks its queue (decision 24)
     reclaims: bool = True  # takes its nominal back from borrowers (decision 22)
     borrow_preempts_up_to: int | None = None  # while borrowing evicts lower work, up to this priority
+    held_local_queues: tuple[str, ...] = ()  # of the local queues: nothing of theirs is admitted, what runs goes on
+    weights: tuple[tuple[str, int], ...] = ()  # of local queues, for admission by decayed use; () = by priority only
 
 
 @dataclass(frozen=True, slots=True)

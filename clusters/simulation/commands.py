@@ -44,6 +44,7 @@ class QueueDef:
     borrow_preempts: bool = False
     borrow_threshold: int | None = None
     limits: tuple[tuple[str, Limits], ...] = ()  # node group, where it has some
+    held_local_queues: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,8 @@ def wait_of(world: World, workload: Workload) -> Wait | None:
     queue = world.queues.get(spec.queue)
     if queue is None or (spec.local_queue and spec.local_queue not in queue.local_queues):
         return Wait(WaitCode.QUEUE_MISSING, asked=spec.cards, raw=f"queue {spec.queue}/{spec.local_queue} not found")
+    if spec.local_queue in queue.held_local_queues:
+        return Wait(WaitCode.QUEUE_HELD, asked=spec.cards, raw=f"queue {spec.queue}/{spec.local_queue} is held")
     if queue.hold is not Hold.NONE:
         return Wait(WaitCode.QUEUE_HELD, asked=spec.cards, raw=f"queue {spec.queue} is held")
     if workload.victims:

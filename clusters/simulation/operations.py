@@ -115,6 +115,7 @@ def _set_queue(state: State, definition: c.QueueDef) -> bool:
         "quotas": dict(definition.quotas),
         "limits": dict(definition.limits),
         "local_queues": definition.local_queues,
+        "held_local_queues": definition.held_local_queues,
         "strategy": definition.strategy,
         "reclaim": definition.reclaim,
         "borrow_preempts": definition.borrow_preempts,

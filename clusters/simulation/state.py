@@ -111,7 +111,7 @@ class State:
         heapify(self._heap)
 
     def _index(self, workload: Workload) -> None:
-        if workload.waits and self._has_queue(workload):
+        if workload.waits and self._may_enter(workload):
             self.line(workload.spec.queue).add(workload)
         if workload.holds_quota:
             self._count_quota(workload, 1)
@@ -214,7 +214,7 @@ class State:
 
     def enqueue(self, workload: Workload) -> None:
         """Back into its queue at the place its creation gives it, if it waits at all."""
-        if workload.waits and self._has_queue(workload):
+        if workload.waits and self._may_enter(workload):
             self.line(workload.spec.queue).add(workload)
             self.request_cycle()
 
@@ -256,17 +256,20 @@ class State:
             del queue.shapes[workload.shape]
             self.touch_queue(queue)
 
-    def _has_queue(self, workload: Workload) -> bool:
+    def _may_enter(self, workload: Workload) -> bool:
+        """Its queue and local queue are there, and the local queue is not held."""
         spec = workload.spec
         queue = self.world.queues.get(spec.queue)
-        return queue is not None and (not spec.local_queue or spec.local_queue in queue.local_queues)
+        if queue is None or spec.local_queue in queue.held_local_queues:
+            return False
+        return not spec.local_queue or spec.local_queue in queue.local_queues
 
     def queues_changed(self) -> None:
         """Queues, local queues or quotas are new: everybody waits where they belong now."""
         self.ledger.set_quotas(self.world.queues, self.world.pool)
         for workload in self.world.workloads.values():
             if workload.waits:
-                if self._has_queue(workload):
+                if self._may_enter(workload):
                     self.line(workload.spec.queue).add(workload)
                 else:
                     self._leave_line(workload)

@@ -152,6 +152,7 @@ class Queue:
     borrow_preempts: bool = False  # may evict lower work of borrowers while borrowing itself
     borrow_threshold: int | None = None  # then only victims up to this priority
     hold: Hold = Hold.NONE
+    held_local_queues: tuple[str, ...] = ()  # nobody of theirs is admitted, what runs goes on
     sticky: str | None = None  # workload whose victims are still ending: stays the head
     shapes: dict[Shape, ShapeState] = field(default_factory=dict)
 

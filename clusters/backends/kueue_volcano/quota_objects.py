@@ -221,6 +221,8 @@ def _cluster_queue(queue: QueuePlan, shape: ClusterShape) -> Manifest:
         "preemption": _preemption(queue),
         "resourceGroups": resource_groups(quotas, _limits(queue.quotas, shape)),
     }
+    if queue.weights:
+        spec["admissionScope"] = {"admissionMode": "UsageBasedAdmissionFairSharing"}
     return _object(names.CLUSTER_QUEUES, names.cluster_queue(queue.queue), shape, spec=spec)
 
 
@@ -237,10 +239,17 @@ def _preemption(queue: QueuePlan) -> Manifest:
 
 
 def _local_queue(slug: str, queue: QueuePlan, shape: ClusterShape) -> Manifest:
+    """Held is `Hold`, never `HoldAndDrain`: that would evict what runs."""
+    spec: Manifest = {
+        "clusterQueue": names.cluster_queue(queue.queue),
+        "stopPolicy": "Hold" if slug in queue.held_local_queues else "None",
+    }
+    if slug in (weights := dict(queue.weights)):
+        spec["fairSharing"] = {"weight": str(weights[slug])}
     return _object(
         names.LOCAL_QUEUES,
         names.local_queue(slug),
         shape,
         namespace=queue.space,
-        spec={"clusterQueue": names.cluster_queue(queue.queue)},
+        spec=spec,
     )

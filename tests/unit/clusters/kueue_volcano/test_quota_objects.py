@@ -142,6 +142,20 @@ class TestObjects:
             ("slu-speech-1a2b3c", "slu-default", "slu-speech"),
         ]
 
+    def test_a_held_local_queue_admits_nothing_and_keeps_what_runs(self) -> None:
+        held = replace(PLAN.queues[0], held_local_queues=("night",))
+        queues = quota_objects(replace(PLAN, queues=(held,)), SHAPE).after
+        assert [queue["spec"]["stopPolicy"] for queue in queues] == ["None", "Hold"]
+
+    def test_weights_order_admission_where_they_are_given(self) -> None:
+        weighed = replace(PLAN.queues[0], weights=(("default", 1), ("night", 3)))
+        objects = quota_objects(replace(PLAN, queues=(weighed, PLAN.queues[1])), SHAPE)
+        assert [queue["spec"].get("fairSharing") for queue in objects.after] == [{"weight": "1"}, {"weight": "3"}, None]
+        assert [queue["spec"].get("admissionScope") for queue in objects.queues] == [
+            {"admissionMode": "UsageBasedAdmissionFairSharing"},
+            None,
+        ]
+
     def test_spaces_refuse_pods_outside_the_baseline_unless_rdma_needs_more(self) -> None:
         with_rdma = named(quota_objects(PLAN, SHAPE).before, "Namespace")["slu-vision-7k2m9q"]["metadata"]["labels"]
         assert with_rdma["pod-security.kubernetes.io/warn"] == "baseline"

@@ -253,3 +253,51 @@ def test_a_sticky_head_whose_local_queue_is_taken_away_is_not_admitted() -> None
     lab.settle()
     assert "owner" not in lab.admitted()
     assert lab.world.queues["b"].sticky is None
+
+
+def two_local_queues(*held: str) -> SetQuotas:
+    return SetQuotas(0, (QueueDef("a", (("h100", 16),), local_queues=("main", "night"), held_local_queues=held),))
+
+
+def test_a_held_local_queue_admits_nothing_while_its_sister_does_and_its_jobs_run_on() -> None:
+    lab = Lab(nodes=(8, 8))
+    lab.do(two_local_queues())
+    lab.submit("runs", local_queue="night")
+    lab.settle()
+    lab.do(two_local_queues("night"))
+    lab.submit("waits", local_queue="night")
+    lab.submit("other", local_queue="main")
+    lab.settle()
+    assert lab.admitted() == {"runs", "other"}
+    wait = lab.wait("waits")
+    assert wait is not None
+    assert wait.code is WaitCode.QUEUE_HELD
+
+
+def test_a_local_queue_that_is_opened_again_admits_in_the_old_order() -> None:
+    lab = Lab(nodes=(8,))
+    lab.do(two_local_queues("night"))
+    lab.submit("early", local_queue="night")
+    lab.settle()
+    lab.submit("late", local_queue="night")
+    lab.settle()
+    assert lab.admitted() == set()
+    lab.do(two_local_queues())
+    lab.settle()
+    assert lab.admitted() == {"early"}
+
+
+def test_a_sticky_head_whose_local_queue_is_held_is_not_admitted() -> None:
+    lab = Lab({"a": 24, "b": 8})
+    for number in range(4):
+        lab.submit(f"a{number}", "a")
+        lab.settle()
+    lab.submit("owner", "b")
+    lab.pass_ms(100)
+    assert lab.world.queues["b"].sticky == "owner"
+    queues = (QueueDef("a", (("h100", 24),), local_queues=("main",)),)
+    held = QueueDef("b", (("h100", 8),), local_queues=("main",), held_local_queues=("main",))
+    lab.do(SetQuotas(0, (*queues, held)))
+    lab.settle()
+    assert "owner" not in lab.admitted()
+    assert lab.world.queues["b"].sticky is None
