@@ -113,6 +113,7 @@ class SandboxBackend:
                 space=queue.space,
                 quotas=tuple((quota.node_group, quota.nominal) for quota in queue.quotas),
                 local_queues=queue.local_queues,
+                held_local_queues=queue.held_local_queues,
                 strategy=Strategy.STRICT if queue.strict else Strategy.BEST_EFFORT,
                 reclaim=Reclaim.ANY if queue.reclaims else Reclaim.NEVER,
                 borrow_preempts=queue.reclaims and queue.borrow_preempts_up_to is not None,
