@@ -92,15 +92,16 @@ def _flat(details: Any, attr: str | None) -> Any:
 
 def page_out(request: Request, page: Page[Any], render: Callable[[Sequence[Any]], list[Any]]) -> Response:
     """`{next, previous, results}` with whole addresses; next = older rows."""
+    older, newer = page_address(request, page.older), page_address(request, page.newer)
+    return Response({"next": older, "previous": newer, "results": render(page.rows)})
 
-    def address(cursor: str | None) -> str | None:
-        if cursor is None:
-            return None
-        query = {key: value for key, value in request.query_params.items() if key != "cursor"}
-        return request.build_absolute_uri(f"{request.path}?{urlencode({**query, 'cursor': cursor})}")
 
-    body = {"next": address(page.older), "previous": address(page.newer), "results": render(page.rows)}
-    return Response(body)
+def page_address(request: Request, cursor: str | None) -> str | None:
+    """The whole address of another page of the same list; None where there is none."""
+    if cursor is None:
+        return None
+    query = {key: value for key, value in request.query_params.items() if key != "cursor"}
+    return request.build_absolute_uri(f"{request.path}?{urlencode({**query, 'cursor': cursor})}")
 
 
 def page_of(name: str, row: type[serializers.Serializer[Any]]) -> serializers.Serializer[Any]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from django.urls import path
 
-from quotas.api import clusters, views
+from quotas.api import clusters, rows, views
 
 urlpatterns = [
-    path("quotas", views.QuotasView.as_view(), name="quotas"),
+    path("quotas", rows.QuotasView.as_view(), name="quotas"),
+    path("quotas/<slug:queue>", rows.QueueQuotasView.as_view(), name="quotas-of-queue"),
+    path("quotas/<slug:queue>/<slug:local>", rows.LocalQueueQuotasView.as_view(), name="quotas-of-local-queue"),
     path("clusters", clusters.ClustersView.as_view(), name="clusters"),
     path("clusters/<slug:cluster>", clusters.ClusterDetailView.as_view(), name="cluster"),
     path("clusters/<slug:cluster>/credentials", clusters.CredentialsView.as_view(), name="cluster-credentials"),

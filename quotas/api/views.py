@@ -1,11 +1,11 @@
-"""The quotas API."""
+"""The API about shares."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -14,54 +14,11 @@ from rest_framework.views import APIView
 from accounts.api.base import actor_of_request
 from accounts.policy import Action, require
 from clusters.models import NodeGroup
-from common.api import errors, field_names, object_body, page_of
+from common.api import errors, object_body
 from common.errors import FieldProblem, InvalidInput, NotFound
 from common.texts import storable
 from quotas.models import TeamQueue
-from quotas.selectors import quota_rows
 from quotas.services import quotas_bring, shares_set
-
-
-class QuotaOut(serializers.Serializer[Any]):
-    """usable = nominal - lent - down + borrowed + over; free = usable - used - reserved. Exact, in `unit`."""
-
-    queue = serializers.CharField()
-    level = serializers.ChoiceField(choices=["team", "local"])
-    team = serializers.CharField()
-    cluster = serializers.CharField()
-    node_group = serializers.CharField()
-    unit = serializers.CharField()
-    nominal = serializers.IntegerField()
-    usable = serializers.IntegerField()
-    used = serializers.IntegerField()
-    reserved = serializers.IntegerField()
-    free = serializers.IntegerField()
-    borrowed = serializers.IntegerField()
-    lent = serializers.IntegerField()
-    over = serializers.IntegerField()
-    down = serializers.IntegerField()
-    borrowable = serializers.IntegerField()
-    pending = serializers.IntegerField()
-    pending_jobs = serializers.IntegerField()
-    is_guide = serializers.BooleanField(help_text="Local queues: nominal, usable and free are a guide only.")
-
-
-class QuotasView(APIView):
-    @extend_schema(
-        operation_id="quotas_list",
-        parameters=[OpenApiParameter("level", str, enum=["team", "local"])],
-        responses={200: page_of("QuotaPage", QuotaOut), **errors(400, 401)},
-        tags=["quotas"],
-    )
-    def get(self, request: Request) -> Response:
-        """Used, reserved, free, borrowed and lent, per team queue (or local queue) and node group."""
-        level = request.query_params.get("level", "team")
-        if level not in {"team", "local"}:
-            raise InvalidInput([FieldProblem("level", "unknown_choice", _("Choose team or local."))])
-        fields = field_names(QuotaOut)
-        rows = quota_rows(viewer=actor_of_request(request), level=level)
-        results = [{name: getattr(row, name) for name in fields} | {"team": row.team_slug} for row in rows]
-        return Response({"next": None, "previous": None, "results": results})
 
 
 class SharesIn(serializers.Serializer[Any]):

@@ -4,12 +4,14 @@
     free   = usable - used - reserved  >= 0
 
 used = cards of running pods; reserved = quota held while the pod does not run. Every split is by largest
-remainder, so the figures of the teams add up to those of the group.
+remainder, so the figures of the teams and of the common pool add up to those of the group:
+
+    capacity + missing + over = used + reserved + free + down
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from quotas.domain.shares import capped_split, largest_remainder
@@ -49,54 +51,117 @@ class QueueBalance:
 
 
 @dataclass(frozen=True, slots=True)
+class CardCounts:
+    """The cards of one node group as they are, before anybody's use of them.
+
+    ``divided`` = how many the shares divide, None = all. Cards that are out for long are divided no more, and some
+    that left may still be divided for a while. ``out`` = installed cards that are sick, or free on a closed node.
+    """
+
+    capacity: int = 0
+    divided: int | None = None
+    out: int = 0
+    releasing: int = 0
+    outside: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class GroupBalance:
-    """All queues of one group and what stands at cluster level only."""
+    """All queues of one group, the common pool and their sum.
+
+    ``pool_row`` is the common pool: it holds nothing and lends only; cards that are divided no more stand there as
+    down. ``missing`` cards are divided and not installed. ``down_held`` cards are out of service while jobs hold all
+    quota that could bear them, so they are nobody's ``down``. ``releasing`` and ``outside`` are in no sum.
+    """
 
     queues: dict[str, QueueBalance]
-    pool: int
-    pool_lent: int
+    pool_row: QueueBalance
+    total: QueueBalance
     capacity: int
-    down: int
+    missing: int
+    down_held: int
     releasing: int
     outside: int
 
+    @property
+    def pool(self) -> int:
+        return self.pool_row.nominal
 
-def balance(
-    queues: Mapping[str, QueueUse], *, pool: int, down: int, capacity: int = 0, releasing: int = 0, outside: int = 0
-) -> GroupBalance:
-    """Balance one group: ``pool`` = common cards of nobody, ``down`` = sick, cordoned or lost cards."""
+    @property
+    def pool_lent(self) -> int:
+        return self.pool_row.lent
+
+    @property
+    def down(self) -> int:
+        """Every card that is out of service, whoever bears it."""
+        return self.total.down + self.down_held
+
+
+def balance(queues: Mapping[str, QueueUse], cards: CardCounts) -> GroupBalance:
+    """Balance one group. More quota than cards to divide is possible for a while: nobody gets a card twice."""
+    given = sum(use.nominal for use in queues.values())
+    pool = max(0, (cards.capacity if cards.divided is None else cards.divided) - given)
+    retired = max(0, cards.capacity - given - pool)
+    missing = max(0, given + pool - cards.capacity)
+    down = max(0, cards.out - retired) + missing
     idle = {name: max(0, use.nominal - use.held) for name, use in queues.items()}
     excess = {name: max(0, use.held - use.nominal) for name, use in queues.items()}
-    lendable = pool + sum(idle.values())
-    borrowed_total = min(sum(excess.values()), lendable)
+    borrowed_total = min(sum(excess.values()), pool + sum(idle.values()))
     borrowed = _split(borrowed_total, excess)
     from_pool = min(borrowed_total, pool)
     lent = _split(borrowed_total - from_pool, idle)
     left = {name: idle[name] - lent[name] for name in queues}
-    nominals = {name: use.nominal for name, use in queues.items()}
-    downs = capped_split(down, nominals, left)
-    rows: dict[str, QueueBalance] = {}
-    free_elsewhere = {name: left[name] - downs[name] for name in queues}
-    down_at_cluster = down - sum(downs.values())
-    pool_free = max(0, pool - from_pool - down_at_cluster)
-    for name, use in queues.items():
-        over = excess[name] - borrowed[name]
-        usable = use.nominal - lent[name] - downs[name] + borrowed[name] + over
-        rows[name] = QueueBalance(
-            nominal=use.nominal,
-            usable=usable,
-            used=use.used,
-            reserved=use.reserved,
-            free=usable - use.held,
+    downs = capped_split(down, {name: use.nominal for name, use in queues.items()}, left)
+    pool_down = min(down - sum(downs.values()), pool - from_pool)
+    pool_row = _row(QueueUse(pool + retired), lent=from_pool, down=pool_down + retired)
+    free = pool_row.free + sum(left.values()) - sum(downs.values())
+    rows = {
+        name: _row(
+            use,
             borrowed=borrowed[name],
             lent=lent[name],
-            over=over,
+            over=excess[name] - borrowed[name],
             down=downs[name],
-            borrowable=pool_free + sum(cards for other, cards in free_elsewhere.items() if other != name),
-            pending=use.pending,
-            pending_jobs=use.pending_jobs,
+            borrowable=free - (left[name] - downs[name]),
         )
-    return GroupBalance(rows, pool, from_pool, capacity, down, releasing, outside)
+        for name, use in queues.items()
+    }
+    return GroupBalance(
+        queues=rows,
+        pool_row=pool_row,
+        total=_sum([pool_row, *rows.values()]),
+        capacity=cards.capacity,
+        missing=missing,
+        down_held=down - sum(downs.values()) - pool_down,
+        releasing=cards.releasing,
+        outside=cards.outside,
+    )
+
+
+def _row(
+    use: QueueUse, *, borrowed: int = 0, lent: int = 0, over: int = 0, down: int = 0, borrowable: int = 0
+) -> QueueBalance:
+    usable = use.nominal - lent - down + borrowed + over
+    return QueueBalance(
+        nominal=use.nominal,
+        usable=usable,
+        used=use.used,
+        reserved=use.reserved,
+        free=usable - use.held,
+        borrowed=borrowed,
+        lent=lent,
+        over=over,
+        down=down,
+        borrowable=borrowable,
+        pending=use.pending,
+        pending_jobs=use.pending_jobs,
+    )
+
+
+def _sum(rows: Sequence[QueueBalance]) -> QueueBalance:
+    """Of all queues and the pool. Nobody is left to borrow from."""
+    sums = {name: sum(getattr(row, name) for row in rows) for name in QueueBalance.__slots__}
+    return QueueBalance(**{**sums, "borrowable": 0})
 
 
 def _split(total: int, weights: Mapping[str, int]) -> dict[str, int]:
@@ -104,9 +169,45 @@ def _split(total: int, weights: Mapping[str, int]) -> dict[str, int]:
     return largest_remainder(total, weights) if total else dict.fromkeys(weights, 0)
 
 
-def guide(
-    nominal: int, usable: int, weights: Mapping[str, int], held: Mapping[str, int]
-) -> dict[str, tuple[int, int, int]]:
-    """(nominal, usable, free) of a team's local queues, apportioned by weight: a guide only (decision 20)."""
-    nominals, usables = largest_remainder(nominal, weights), largest_remainder(usable, weights)
-    return {name: (nominals[name], usables[name], max(0, usables[name] - held.get(name, 0))) for name in weights}
+@dataclass(frozen=True, slots=True)
+class LocalUse:
+    """What one local queue of a team holds, and its weight among them."""
+
+    weight: int
+    held: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LocalGuide:
+    """A local queue's part of its team's quota. A local queue has no quota of its own: nothing enforces this."""
+
+    nominal: int
+    usable: int
+    free: int
+    borrowed: int
+    lent: int
+    down: int
+
+
+def guide(team: QueueBalance, queues: Mapping[str, LocalUse]) -> dict[str, LocalGuide]:
+    """A team's nominal and free cards by the weights of its local queues (decision 20); their sums are the team's.
+
+    usable is what a queue holds and its part of what is free. Where that is not its nominal, it has borrowed from its
+    sisters or other teams, or lent to them, or lost cards that are down.
+    """
+    weights = {name: use.weight for name, use in queues.items()}
+    nominals, frees, downs = (largest_remainder(total, weights) for total in (team.nominal, team.free, team.down))
+    rows = {}
+    for name, use in queues.items():
+        usable = use.held + frees[name]
+        short = max(0, nominals[name] - usable)
+        down = min(short, downs[name])
+        rows[name] = LocalGuide(
+            nominal=nominals[name],
+            usable=usable,
+            free=frees[name],
+            borrowed=max(0, usable - nominals[name]),
+            lent=short - down,
+            down=down,
+        )
+    return rows

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
+from quotas.selectors.listing import QuotaFilters, QuotaPage, queue_rows, quota_page
 from quotas.selectors.places import QueuePlace, queue_places
-from quotas.selectors.rows import GroupRows, QuotaRow, quota_groups, quota_rows
+from quotas.selectors.rows import LEVELS, GroupRows, QuotaRow, quota_groups, quota_rows
 
-__all__ = ["GroupRows", "QueuePlace", "QuotaRow", "queue_places", "quota_groups", "quota_rows"]
+__all__ = [
+    "LEVELS",
+    "GroupRows",
+    "QueuePlace",
+    "QuotaFilters",
+    "QuotaPage",
+    "QuotaRow",
+    "queue_places",
+    "queue_rows",
+    "quota_groups",
+    "quota_page",
+    "quota_rows",
+]

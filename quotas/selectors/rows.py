@@ -1,25 +1,34 @@
-"""The quota table: used, reserved, free, borrowed, lent by decision 19, per team queue and local queue."""
+"""The quota table: used, reserved, free, borrowed, lent by decision 19, per team queue, local queue and node group.
+
+A fixed number of queries, and of all node groups only those that are asked for.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from accounts.actors import Actor
 from accounts.policy import Action, teams_where
-from clusters.models import Node, NodeGroup
-from clusters.selectors import NodeView, node_view
-from quotas.domain.balance import GroupBalance, QueueUse, balance, guide
+from clusters.models import NodeGroup
+from quotas.domain.balance import CardCounts, GroupBalance, LocalUse, QueueBalance, QueueUse, balance, guide
 from quotas.models import LocalQueue, Share
+from quotas.selectors.capacity import card_counts
 from quotas.selectors.usage import Use, uses
+
+LEVELS = ("team", "local", "cluster")
 
 
 @dataclass(frozen=True, slots=True)
 class QuotaRow:
-    """One row as the API gives it (decision 19). For local queues nominal, usable and free are a guide."""
+    """One row as the API gives it (decision 19). Of local queues only what they hold and ask for is exact.
+
+    A row of the level cluster is the sum of all teams and the common pool; only it has the figures that are None here.
+    """
 
     queue: str
-    level: str  # team | local
+    level: str
     team: str
     team_slug: str
     team_id: int
@@ -41,11 +50,17 @@ class QuotaRow:
     pending_jobs: int
     basis_points: int = 0
     is_guide: bool = False
+    capacity: int | None = None
+    pool: int | None = None
+    missing: int | None = None
+    down_held: int | None = None
+    releasing: int | None = None
+    outside: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class GroupRows:
-    """One node group: all team rows (for admins) and what stands at cluster level only."""
+    """One node group: its rows, and what stands at cluster level only."""
 
     group: NodeGroup
     balance: GroupBalance
@@ -53,57 +68,119 @@ class GroupRows:
     pool_basis_points: int
 
 
-def quota_groups(*, level: str = "team") -> list[GroupRows]:
-    """Every group with every row, for callers that cut it down to what a person may see. Five queries."""
-    groups = list(NodeGroup.objects.select_related("cluster").order_by("cluster_id", "position", "slug"))
-    shares: dict[int, list[Share]] = defaultdict(list)
-    for share in Share.objects.select_related("queue__team").order_by("queue__slug"):
-        shares[share.group_id].append(share)
+@dataclass(frozen=True, slots=True)
+class TeamShare:
+    """One team queue's part of one node group."""
+
+    group_id: int
+    queue_id: int
+    queue: str
+    team_id: int
+    team: str
+    team_slug: str
+    basis_points: int
+    nominal: int
+
+
+def quota_groups(
+    *, level: str = "team", groups: Collection[int] | None = None, teams: Collection[int] | None = None
+) -> list[GroupRows]:
+    """Node groups (None = all) with the rows of these teams (None = of all); with ``level`` local also their local
+    queues. Four queries, five with local queues.
+    """
+    found = NodeGroup.objects.select_related("cluster").order_by("cluster_id", "position", "slug")
+    if groups is not None:
+        found = found.filter(pk__in=groups)
+    shares = _shares(groups)
     use_of: dict[tuple[int, int], list[Use]] = defaultdict(list)
-    for use in uses():
+    for use in uses(groups):
         use_of[use.queue_id, use.group_id].append(use)
-    nodes: dict[int, list[NodeView]] = defaultdict(list)
-    for node in Node.objects.exclude(group=None):
-        nodes[node.group_id or 0].append(node_view(node, ""))
-    locals_of: dict[int, list[LocalQueue]] = defaultdict(list)
-    if level == "local":
-        for local in LocalQueue.objects.all():
-            locals_of[local.queue_id].append(local)
-    result = []
-    for group in groups:
-        mine = shares[group.pk]
-        installed = sum(node.installed for node in nodes[group.pk])
-        figures = balance(
-            {share.queue.slug: _queue_use(share, use_of[share.queue_id, group.pk]) for share in mine},
-            pool=max(0, installed - sum(share.nominal for share in mine)),
-            down=sum(node.out for node in nodes[group.pk]),
-            capacity=installed,
-            releasing=sum(node.ending for node in nodes[group.pk]),
-            outside=sum(node.outside for node in nodes[group.pk]),
-        )
-        rows: list[QuotaRow] = []
-        for share in mine:
-            team_row = _team_row(share, group, figures)
-            rows.append(team_row)
-            if level == "local":
-                rows.extend(_local_rows(team_row, locals_of[share.queue_id], use_of[share.queue_id, group.pk]))
-        pool_points = 10_000 - sum(share.basis_points for share in mine)
-        result.append(GroupRows(group, figures, tuple(rows), pool_points))
-    return result
+    cards = card_counts(groups)
+    locals_of = _local_queues(teams) if level == "local" else {}
+    return [
+        _group_rows(group, shares.get(group.pk, ()), use_of, cards.get(group.pk, CardCounts()), locals_of, teams)
+        for group in found
+    ]
 
 
 def quota_rows(*, viewer: Actor, level: str = "team") -> list[QuotaRow]:
     """The rows a person may see: own teams', an admin's all."""
     teams = teams_where(viewer, Action.QUOTA_VIEW)
-    return [
-        row
-        for group in quota_groups(level=level)
-        for row in group.rows
-        if (teams is None or row.team_id in teams) and (level == "team" or row.level == level)
-    ]
+    return [row for group in quota_groups(level=level, teams=teams) for row in group.rows if row.level == level]
 
 
-def _queue_use(share: Share, found: list[Use]) -> QueueUse:
+def cluster_row(found: GroupRows) -> QuotaRow:
+    """The sum of a node group."""
+    group, figures = found.group, found.balance
+    return QuotaRow(
+        queue="",
+        level="cluster",
+        team="",
+        team_slug="",
+        team_id=0,
+        cluster=group.cluster.slug,
+        node_group=group.slug,
+        group_title=group.title,
+        unit=group.unit,
+        **_figures(figures.total),
+        capacity=figures.capacity,
+        pool=figures.pool,
+        missing=figures.missing,
+        down_held=figures.down_held,
+        releasing=figures.releasing,
+        outside=figures.outside,
+    )
+
+
+def _shares(groups: Collection[int] | None) -> dict[int, list[TeamShare]]:
+    rows = Share.objects.order_by("queue__slug")
+    if groups is not None:
+        rows = rows.filter(group__in=groups)
+    found: dict[int, list[TeamShare]] = defaultdict(list)
+    for values in rows.values_list(
+        "group_id", "queue_id", "queue__slug", "queue__team_id", "queue__team__name", "queue__team__slug",
+        "basis_points", "nominal",
+    ):  # fmt: skip
+        share = TeamShare(*values)
+        found[share.group_id].append(share)
+    return found
+
+
+def _local_queues(teams: Collection[int] | None) -> dict[int, list[LocalQueue]]:
+    rows = LocalQueue.objects.order_by("-is_default", "slug")
+    if teams is not None:
+        rows = rows.filter(queue__team__in=teams)
+    found: dict[int, list[LocalQueue]] = defaultdict(list)
+    for local in rows:
+        found[local.queue_id].append(local)
+    return found
+
+
+def _group_rows(
+    group: NodeGroup,
+    shares: Sequence[TeamShare],
+    use_of: Mapping[tuple[int, int], list[Use]],
+    cards: CardCounts,
+    locals_of: Mapping[int, list[LocalQueue]],
+    teams: Collection[int] | None,
+) -> GroupRows:
+    figures = balance(
+        {share.queue: _queue_use(share, use_of.get((share.queue_id, group.pk), ())) for share in shares}, cards
+    )
+    rows: list[QuotaRow] = []
+    for share in shares:
+        if teams is None or share.team_id in teams:
+            team_row = _team_row(share, group, figures.queues[share.queue])
+            rows.append(team_row)
+            if queues := locals_of.get(share.queue_id):
+                found = use_of.get((share.queue_id, group.pk), ())
+                rows.extend(_local_rows(team_row, figures.queues[share.queue], queues, found))
+    return GroupRows(group, figures, tuple(rows), 10_000 - sum(share.basis_points for share in shares))
+
+
+def _queue_use(share: TeamShare, found: Sequence[Use]) -> QueueUse:
+    if not found:
+        return QueueUse(share.nominal)
     return QueueUse(
         nominal=share.nominal,
         used=sum(use.used for use in found),
@@ -113,68 +190,55 @@ def _queue_use(share: Share, found: list[Use]) -> QueueUse:
     )
 
 
-def _team_row(share: Share, group: NodeGroup, figures: GroupBalance) -> QuotaRow:
-    row = figures.queues[share.queue.slug]
-    team = share.queue.team
+def _team_row(share: TeamShare, group: NodeGroup, figures: QueueBalance) -> QuotaRow:
     return QuotaRow(
-        queue=share.queue.slug,
+        queue=share.queue,
         level="team",
-        team=team.name,
-        team_slug=team.slug,
-        team_id=team.pk,
+        team=share.team,
+        team_slug=share.team_slug,
+        team_id=share.team_id,
         cluster=group.cluster.slug,
         node_group=group.slug,
         group_title=group.title,
         unit=group.unit,
-        nominal=row.nominal,
-        usable=row.usable,
-        used=row.used,
-        reserved=row.reserved,
-        free=row.free,
-        borrowed=row.borrowed,
-        lent=row.lent,
-        over=row.over,
-        down=row.down,
-        borrowable=row.borrowable,
-        pending=row.pending,
-        pending_jobs=row.pending_jobs,
+        **_figures(figures),
         basis_points=share.basis_points,
     )
 
 
-def _local_rows(team: QuotaRow, queues: list[LocalQueue], found: list[Use]) -> list[QuotaRow]:
+def _figures(row: QueueBalance) -> dict[str, int]:
+    return {name: getattr(row, name) for name in QueueBalance.__slots__}
+
+
+def _local_rows(
+    team: QuotaRow, figures: QueueBalance, queues: Sequence[LocalQueue], found: Sequence[Use]
+) -> list[QuotaRow]:
+    """What local queues hold and ask for is exact; their parts of the quota are a guide (decision 20)."""
     use_of = {use.local_queue_id: use for use in found}
-    weights = {queue.slug: queue.weight for queue in queues}
-    held = {queue.slug: use_of[queue.pk].used + use_of[queue.pk].reserved for queue in queues if queue.pk in use_of}
-    figures = guide(team.nominal, team.usable, weights, held)
-    rows = []
-    for queue in queues:
-        use = use_of.get(queue.pk)
-        nominal, usable, free = figures[queue.slug]
-        rows.append(
-            QuotaRow(
-                queue=f"{team.queue}/{queue.slug}",
-                level="local",
-                team=team.team,
-                team_slug=team.team_slug,
-                team_id=team.team_id,
-                cluster=team.cluster,
-                node_group=team.node_group,
-                group_title=team.group_title,
-                unit=team.unit,
-                nominal=nominal,
-                usable=usable,
-                used=use.used if use else 0,
-                reserved=use.reserved if use else 0,
-                free=free,
-                borrowed=0,
-                lent=0,
-                over=0,
-                down=0,
-                borrowable=team.borrowable,
-                pending=use.pending if use else 0,
-                pending_jobs=use.pending_jobs if use else 0,
-                is_guide=True,
-            )
+    nothing = Use(0, 0, 0, 0, 0, 0, 0)
+    each = {queue.slug: use_of.get(queue.pk, nothing) for queue in queues}
+    parts = guide(
+        figures,
+        {queue.slug: LocalUse(queue.weight, each[queue.slug].used + each[queue.slug].reserved) for queue in queues},
+    )
+    return [
+        replace(
+            team,
+            queue=f"{team.queue}/{name}",
+            level="local",
+            nominal=part.nominal,
+            usable=part.usable,
+            free=part.free,
+            borrowed=part.borrowed,
+            lent=part.lent,
+            down=part.down,
+            over=0,
+            used=each[name].used,
+            reserved=each[name].reserved,
+            pending=each[name].pending,
+            pending_jobs=each[name].pending_jobs,
+            basis_points=0,
+            is_guide=True,
         )
-    return rows
+        for name, part in parts.items()
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from django.db import connection
@@ -16,7 +17,7 @@ SELECT l.queue_id, d.local_queue_id, d.group_id,
   JOIN quotas_localqueue l ON l.id = d.local_queue_id
   LEFT JOIN clusters_observedworkload w
          ON w.job_ulid = d.job_ulid AND w.attempt_no = d.attempt_no AND NOT w.gone
- WHERE d.group_id IS NOT NULL
+ WHERE d.group_id IS NOT NULL AND (%(groups)s::bigint[] IS NULL OR d.group_id = ANY(%(groups)s))
  GROUP BY 1, 2, 3
 """
 
@@ -36,8 +37,8 @@ class Use:
     pending_jobs: int
 
 
-def uses() -> list[Use]:
-    """All of them; the number of rows depends on queues and groups, not on jobs."""
+def uses(groups: Collection[int] | None = None) -> list[Use]:
+    """Of these groups, None = of all; the number of rows depends on queues and groups, not on jobs."""
     with connection.cursor() as cursor:
-        cursor.execute(_USAGE)
+        cursor.execute(_USAGE, {"groups": None if groups is None else list(groups)})
         return [Use(*(int(value) for value in row)) for row in cursor.fetchall()]

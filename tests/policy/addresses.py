@@ -157,6 +157,8 @@ MATRIX: dict[str, dict[str, Row]] = {
     "api:job-logs": {"GET": Row(TEAM_SEES_API, hidden=True)},
     "api:job-log": {"GET": Row(TEAM_SEES_API, hidden=True)},
     "api:quotas": {"GET": Row(signed_in(401, 200))},
+    "api:quotas-of-queue": {"GET": Row(TEAM_SEES_API, hidden=True)},
+    "api:quotas-of-local-queue": {"GET": Row(TEAM_SEES_API, hidden=True)},
     "api:clusters": {"GET": Row(admins(401, 200)), "POST": Row(admins(401, 400), {"name": "Big Blue"})},
     "api:cluster": {"GET": Row(admins(401, 200)), "DELETE": Row(admins(401, 204))},
     "api:cluster-credentials": {"PUT": Row(admins(401, 400), {"runtime": "no kubeconfig"})},

@@ -82,6 +82,8 @@ class Scene:
             "api:notice-seen": {"pk": notice.pk},
             "api:cluster": {"cluster": far.slug},
             "api:cluster-credentials": {"cluster": far.slug},
+            "api:quotas-of-queue": {"queue": "vision"},
+            "api:quotas-of-local-queue": {"queue": "vision", "local": "default"},
             "api:shares": {"cluster": cast.cluster.slug, "group": "h100"},
             "api:member": {"team": "vision", "username": "eng-vision-2"},
             "api:person-disable": {"username": "eng-robotics-1"},

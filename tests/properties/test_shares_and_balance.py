@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple
+from dataclasses import astuple, replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotas.domain.balance import QueueUse, balance, guide
+from quotas.domain.balance import CardCounts, LocalUse, QueueBalance, QueueUse, balance, guide
 from quotas.domain.shares import WHOLE, apportion, capped_split, largest_remainder
 
 names = st.text(alphabet="abcdefgh", min_size=1, max_size=2)
@@ -65,45 +65,93 @@ uses = st.builds(
 )
 
 
-@given(st.dictionaries(names, uses, max_size=6), st.integers(0, 64), st.integers(0, 200))
-def test_the_figures_of_a_group_add_up(queues: dict[str, QueueUse], pool: int, down: int) -> None:
-    group = balance(queues, pool=pool, down=down)
-    rows = group.queues
-    idle = {name: max(0, use.nominal - use.held) for name, use in queues.items()}
-    for name, use in queues.items():
-        row = rows[name]
+card_counts = st.builds(
+    CardCounts,
+    capacity=st.integers(0, 400),
+    divided=st.none() | st.integers(0, 400),
+    out=st.integers(0, 400),
+    releasing=st.integers(0, 64),
+    outside=st.integers(0, 64),
+)
+groups = st.dictionaries(names, uses, max_size=6)
+
+
+@given(groups, card_counts)
+def test_every_row_adds_up_and_nothing_is_negative(queues: dict[str, QueueUse], counts: CardCounts) -> None:
+    group = balance(queues, counts)
+    assert group.queues.keys() == queues.keys()
+    for row in (*group.queues.values(), group.pool_row, group.total):
         assert min(astuple(row)) >= 0
         assert row.used + row.reserved + row.free == row.usable
         assert row.usable == row.nominal - row.lent - row.down + row.borrowed + row.over
+        assert row.used + row.reserved <= row.nominal or row.borrowed + row.over > 0  # above 100 % only by these words
+    for name, use in queues.items():
+        row = group.queues[name]
+        assert (row.nominal, row.used, row.reserved) == (use.nominal, use.used, use.reserved)
+        assert (row.pending, row.pending_jobs) == (use.pending, use.pending_jobs)
         assert row.borrowed + row.over == max(0, use.held - use.nominal)
-        assert row.lent + row.down <= idle[name]
+        assert row.lent + row.down <= max(0, use.nominal - use.held)
         assert not (row.borrowed and row.lent)
-    borrowed = sum(row.borrowed for row in rows.values())
-    assert borrowed <= pool + sum(idle.values())
-    assert sum(row.lent for row in rows.values()) + group.pool_lent == borrowed
-    assert group.pool_lent <= pool
-    assert group.pool_lent == pool or not any(row.lent for row in rows.values())  # the pool lends first
-    borne = sum(row.down for row in rows.values())
-    assert borne == min(down, sum(idle.values()) - sum(row.lent for row in rows.values()))
-    if any(row.over for row in rows.values()):  # over begins where nothing is left to lend
-        assert borrowed == pool + sum(idle.values())
 
 
-@given(st.dictionaries(names, uses, max_size=6), st.integers(0, 64), st.integers(0, 200))
-def test_what_a_team_may_borrow_is_free_somewhere_else(queues: dict[str, QueueUse], pool: int, down: int) -> None:
-    group = balance(queues, pool=pool, down=down)
-    free = {name: row.free for name, row in group.queues.items()}
-    borne = sum(row.down for row in group.queues.values())
-    left_in_pool = max(0, pool - group.pool_lent - (down - borne))
-    for name, row in group.queues.items():
-        assert row.borrowable == sum(free.values()) - free[name] + left_in_pool
+@given(groups, card_counts)
+def test_teams_and_common_pool_are_exactly_the_group(queues: dict[str, QueueUse], counts: CardCounts) -> None:
+    group = balance(queues, counts)
+    total, pool, rows = group.total, group.pool_row, group.queues.values()
+    for figure in QueueBalance.__slots__:
+        if figure != "borrowable":
+            assert getattr(total, figure) == getattr(pool, figure) + sum(getattr(row, figure) for row in rows)
+    assert total.lent == total.borrowed
+    assert (pool.used, pool.reserved, pool.borrowed, pool.over) == (0, 0, 0, 0)
+    assert group.missing >= 0 and group.down_held >= 0
+    assert group.capacity + group.missing + total.over == total.used + total.reserved + total.free + total.down
 
 
-@given(cards, cards, st.dictionaries(names, st.integers(1, 9), min_size=1, max_size=5), st.integers(0, 50))
-def test_the_guide_of_local_queues_adds_up_to_the_team(
-    nominal: int, usable: int, local: dict[str, int], held: int
+@given(groups, card_counts)
+def test_the_pool_lends_first_and_nobody_is_over_while_somebody_could_lend(
+    queues: dict[str, QueueUse], counts: CardCounts
 ) -> None:
-    rows = guide(nominal, usable, local, dict.fromkeys(local, held))
-    assert sum(row[0] for row in rows.values()) == nominal
-    assert sum(row[1] for row in rows.values()) == usable
-    assert all(row[2] == max(0, row[1] - held) for row in rows.values())
+    group = balance(queues, counts)
+    idle = sum(max(0, use.nominal - use.held) for use in queues.values())
+    lendable = max(
+        0, (counts.capacity if counts.divided is None else counts.divided) - sum(u.nominal for u in queues.values())
+    )
+    assert group.pool_lent <= lendable
+    assert group.pool_lent == lendable or not any(row.lent for row in group.queues.values())
+    if group.total.over:
+        assert group.total.borrowed == lendable + idle
+
+
+@given(groups, card_counts)
+def test_cards_that_are_down_are_borne_by_idle_quota_as_far_as_there_is_some(
+    queues: dict[str, QueueUse], counts: CardCounts
+) -> None:
+    group = balance(queues, counts)
+    if group.down_held:
+        assert group.total.free == 0
+    assert group.down - group.missing >= min(counts.out, counts.capacity)
+
+
+@given(groups, card_counts)
+def test_what_a_team_may_borrow_is_free_somewhere_else(queues: dict[str, QueueUse], counts: CardCounts) -> None:
+    group = balance(queues, counts)
+    for row in group.queues.values():
+        assert row.borrowable == group.total.free - row.free
+
+
+@given(uses, st.dictionaries(names, st.tuples(st.integers(1, 9), st.integers(0, 50)), min_size=1, max_size=5), cards)
+def test_the_guide_of_local_queues_adds_up_to_the_team(
+    team: QueueUse, shape: dict[str, tuple[int, int]], down: int
+) -> None:
+    held = sum(cards for _weight, cards in shape.values())
+    figures = balance({"team": replace(team, used=held, reserved=0)}, CardCounts(team.nominal, out=down))
+    local = {name: LocalUse(weight, cards) for name, (weight, cards) in shape.items()}
+    rows, row = guide(figures.queues["team"], local), figures.queues["team"]
+    assert sum(part.nominal for part in rows.values()) == row.nominal
+    assert sum(part.usable for part in rows.values()) == row.usable
+    assert sum(part.free for part in rows.values()) == row.free
+    assert sum(part.down for part in rows.values()) <= row.down
+    for name, part in rows.items():
+        assert min(astuple(part)) >= 0
+        assert part.usable == part.nominal - part.lent - part.down + part.borrowed == local[name].held + part.free
+        assert local[name].held <= part.nominal or part.borrowed

@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
-from quotas.domain.balance import GroupBalance, QueueBalance, QueueUse, balance, guide
+from quotas.domain.balance import (
+    CardCounts,
+    GroupBalance,
+    LocalGuide,
+    LocalUse,
+    QueueBalance,
+    QueueUse,
+    guide,
+)
+from quotas.domain.balance import balance as balanced
+
+
+def balance(queues: dict[str, QueueUse], *, pool: int, down: int) -> GroupBalance:
+    """A group whose cards are all divided between these queues and the pool."""
+    capacity = sum(use.nominal for use in queues.values()) + pool
+    return balanced(queues, CardCounts(capacity, out=down))
 
 
 def figures(group: GroupBalance, queue: str) -> dict[str, int]:
@@ -58,7 +73,7 @@ def test_lenders_lend_by_their_idle_cards() -> None:
 def test_cards_that_are_down_are_borne_by_nominal() -> None:
     """C-31, read in proportion: 300 cards, 100 of them down."""
     teams = {"alpha": QueueUse(150, used=40), "beta": QueueUse(150, used=30)}
-    group = balance(teams, pool=0, down=100, capacity=300)
+    group = balance(teams, pool=0, down=100)
     assert figures(group, "alpha") == {
         "nominal": 150,
         "usable": 100,
@@ -103,12 +118,34 @@ def test_cards_that_teams_bear_do_not_shrink_the_pool_as_well() -> None:
 
 
 def test_a_group_without_teams_is_all_pool() -> None:
-    group = balance({}, pool=8, down=2, capacity=8, releasing=1, outside=3)
-    assert group == GroupBalance({}, pool=8, pool_lent=0, capacity=8, down=2, releasing=1, outside=3)
+    group = balanced({}, CardCounts(8, out=2, releasing=1, outside=3))
+    assert (group.capacity, group.pool, group.pool_row.free, group.down) == (8, 8, 6, 2)
+    assert (group.releasing, group.outside, group.total) == (1, 3, group.pool_row)
+
+
+def test_cards_that_left_and_are_divided_still_are_down_for_a_while() -> None:
+    group = balanced({"a": QueueUse(16, used=4), "b": QueueUse(16)}, CardCounts(24, divided=32))
+    assert (group.missing, group.queues["a"].down, group.queues["b"].down) == (8, 4, 4)
+    assert group.total.free == 20 == 24 - 4
+
+
+def test_cards_that_are_out_for_long_and_divided_no_more_are_nobodys_loss() -> None:
+    """The shares were recomputed from the 24 cards that are left of 32: their owners lose nothing a second time."""
+    group = balanced({"a": QueueUse(12, used=4), "b": QueueUse(12)}, CardCounts(32, divided=24, out=8))
+    assert (group.queues["a"].free, group.queues["b"].free) == (8, 12)
+    assert (group.pool, group.pool_row.down, group.pool_row.free, group.down) == (8, 8, 0, 8)
+
+
+def test_cards_that_are_down_while_all_quota_is_held_are_told_apart() -> None:
+    group = balance({"busy": QueueUse(8, used=4, reserved=4)}, pool=0, down=4)
+    assert (group.down_held, group.total.down, group.down) == (4, 0, 4)
 
 
 def test_the_figures_of_local_queues_are_a_guide_by_weight() -> None:
-    """Decision 20: they add up to the team's, free never falls below zero."""
-    found = guide(13, 10, {"day": 2, "night": 1}, {"day": 9})
-    assert found == {"day": (9, 7, 0), "night": (4, 3, 3)}
-    assert guide(13, 10, {}, {}) == {}
+    """Decision 20: they add up to the team's."""
+    team = balance({"vision": QueueUse(13, used=9)}, pool=0, down=1).queues["vision"]
+    assert guide(team, {"day": LocalUse(2, held=9), "night": LocalUse(1)}) == {
+        "day": LocalGuide(nominal=9, usable=11, free=2, borrowed=2, lent=0, down=0),
+        "night": LocalGuide(nominal=4, usable=1, free=1, borrowed=0, lent=3, down=0),
+    }
+    assert guide(team, {}) == {}

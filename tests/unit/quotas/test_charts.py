@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from quotas.charts import ShareBar, share_bars
-from quotas.domain.balance import QueueUse, balance
+from quotas.domain.balance import CardCounts, QueueUse, balance
 from quotas.selectors import QuotaRow
 
 
@@ -67,7 +67,8 @@ def test_a_page_of_nothing_has_nothing_to_draw() -> None:
     pool=st.integers(0, 20),
 )
 def test_segments_follow_each_other_and_never_leave_the_picture(uses: list[QueueUse], down: int, pool: int) -> None:
-    found = balance({str(n): use for n, use in enumerate(uses)}, pool=pool, down=down).queues.values()
+    cards = CardCounts(sum(use.nominal for use in uses) + pool, out=down)
+    found = balance({str(n): use for n, use in enumerate(uses)}, cards).queues.values()
     names = ("nominal", "usable", "used", "reserved", "free", "borrowed", "lent", "over", "down")
     bars = share_bars([row(**{name: getattr(one, name) for name in names}) for one in found])
     for bar, one in zip(bars, found, strict=True):

@@ -1,0 +1,117 @@
+"""Quota rows for a reader, a page at a time: only the node groups of the page are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from django.db.models import Count, Q
+
+from accounts.actors import Actor
+from accounts.policy import Action, teams_where
+from clusters.models import NodeGroup
+from common.pages import PAGE_SIZE, BadCursor
+from quotas.models import TeamQueue
+from quotas.selectors.rows import QuotaRow, cluster_row, quota_groups
+
+_PLACE_MAX = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaFilters:
+    """What a list may be narrowed to. Empty = all."""
+
+    level: str = "team"
+    cluster: str = ""
+    node_group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaPage:
+    """Rows in the order of node groups and queues; the cursors are places in it."""
+
+    rows: list[QuotaRow]
+    next: str | None
+    previous: str | None
+
+
+def quota_page(*, viewer: Actor, filters: QuotaFilters, cursor: str = "", size: int = PAGE_SIZE) -> QuotaPage:
+    """One page of what the viewer may see: rows of own teams (an admin: of all), and sums of node groups in which a
+    team of theirs has a queue. Six queries at most. Raises BadCursor.
+    """
+    begin = _place(cursor)
+    teams = teams_where(viewer, Action.QUOTA_VIEW)
+    counts = _row_counts(filters, teams)
+    needed, skipped = _groups_between(counts, begin, begin + size)
+    rows: list[QuotaRow] = []
+    if needed:
+        found = quota_groups(level=filters.level, groups=needed, teams=teams)
+        if filters.level == "cluster":
+            rows = [cluster_row(group) for group in found]
+        else:
+            rows = [row for group in found for row in group.rows if row.level == filters.level]
+    return QuotaPage(
+        rows=rows[begin - skipped : begin - skipped + size],
+        next=str(begin + size) if begin + size < sum(counts.values()) else None,
+        previous=str(max(0, begin - size)) if begin else None,
+    )
+
+
+def queue_rows(*, viewer: Actor, queue: str, local: str = "") -> list[QuotaRow]:
+    """One team queue, or one of its local queues, in every node group of every cluster where it is; empty where the
+    viewer may not see such a queue. Six queries.
+    """
+    teams = teams_where(viewer, Action.QUOTA_VIEW)
+    queues = TeamQueue.objects.filter(slug=queue)
+    if teams is not None:
+        queues = queues.filter(team__in=teams)
+    if local:
+        queues = queues.filter(local_queues__slug=local)
+    clusters = dict(queues.values_list("cluster", "team"))
+    if not clusters:
+        return []
+    groups = list(NodeGroup.objects.filter(cluster__in=clusters).values_list("pk", flat=True))
+    level = "local" if local else "team"
+    name = f"{queue}/{local}" if local else queue
+    found = quota_groups(level=level, groups=groups, teams=set(clusters.values()))
+    return [row for group in found for row in group.rows if row.level == level and row.queue == name]
+
+
+def _place(cursor: str) -> int:
+    if not cursor:
+        return 0
+    if not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 8) or int(cursor) > _PLACE_MAX:
+        raise BadCursor(cursor)
+    return int(cursor)
+
+
+def _row_counts(filters: QuotaFilters, teams: Collection[int] | None) -> dict[int, int]:
+    """How many rows each node group has for the viewer, in their order; one query."""
+    if "\x00" in filters.cluster + filters.node_group:
+        return {}  # an address may hold what no column takes
+    mine = Q() if teams is None else Q(shares__queue__team__in=teams)
+    groups = NodeGroup.objects.order_by("cluster_id", "position", "slug")
+    if filters.cluster:
+        groups = groups.filter(cluster__slug=filters.cluster)
+    if filters.node_group:
+        groups = groups.filter(slug=filters.node_group)
+    if filters.level == "cluster":
+        if teams is not None:
+            groups = groups.filter(cluster__queues__team__in=teams)
+        return dict.fromkeys(groups.values_list("pk", flat=True), 1)
+    counted = "shares__queue__local_queues" if filters.level == "local" else "shares"
+    rows = groups.annotate(rows=Count(counted, filter=mine, distinct=True)).filter(rows__gt=0)
+    return dict(rows.values_list("pk", "rows"))
+
+
+def _groups_between(counts: Mapping[int, int], begin: int, end: int) -> tuple[list[int], int]:
+    """The node groups with rows from place ``begin`` up to ``end``, and how many rows come before them."""
+    needed: list[int] = []
+    first = place = 0
+    for group, rows in counts.items():
+        if place + rows <= begin:
+            first = place + rows
+        elif place < end:
+            needed.append(group)
+        place += rows
+    return needed, first
