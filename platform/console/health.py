@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, JsonResponse
@@ -9,6 +10,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from clusters.models import Cluster
+from console.embedded.state import SETTING_UP_NAME
 from jobs.services.overdue import overdue_for
 
 _migrated = False
@@ -39,6 +41,8 @@ def readyz(request: HttpRequest) -> JsonResponse:
 
 def _missing() -> str | None:
     global _migrated
+    if (settings.STATE_DIR / SETTING_UP_NAME).exists():
+        return "setup"
     if not _migrated:
         executor = MigrationExecutor(connection)
         if executor.migration_plan(executor.loader.graph.leaf_nodes()):

@@ -14,6 +14,7 @@ from clusters.backends.sandbox.facts import from_ms
 from clusters.models import Cluster, NodeGroup
 from clusters.simulation.logs import tail
 from clusters.simulation.world import Workload, World
+from common.rows import insert_many
 from console.demo.layout import PEOPLE, TEAMS
 from console.demo.played import CPU_MILLIS, MEMORY_BYTES, STOP_GRACE, PlayedAttempt, PlayedJob
 from jobs.domain.operations import Operation
@@ -63,27 +64,22 @@ def store(cast: Cast, jobs: Sequence[PlayedJob], world: World, workloads: dict[s
     ``world`` is the cluster at the end of the rehearsal, ``workloads`` every object that ever was in it. Returns
     the fingerprint of each stored attempt's specification by object name.
     """
-    rows = Job.objects.bulk_create([_job(cast, job) for job in jobs], batch_size=BATCH)
+    rows = [_job(cast, job) for job in jobs]
+    insert_many(rows, key="public_id")
     pairs = list(zip(jobs, rows, strict=True))
-    attempts = Attempt.objects.bulk_create(
-        [_attempt(job, row, attempt, world) for job, row in pairs for attempt in job.attempts], batch_size=BATCH
-    )
+    attempts = [_attempt(job, row, attempt, world) for job, row in pairs for attempt in job.attempts]
+    insert_many(attempts, key="object_name")
     played = [attempt for job in jobs for attempt in job.attempts]
-    Run.objects.bulk_create(
-        [run for attempt, row in zip(played, attempts, strict=True) for run in _runs(attempt, row)], batch_size=BATCH
-    )
-    JobEvent.objects.bulk_create([event for job, row in pairs for event in _events(job, row)], batch_size=BATCH)
+    insert_many([run for attempt, row in zip(played, attempts, strict=True) for run in _runs(attempt, row)])
+    insert_many([event for job, row in pairs for event in _events(job, row)])
     now = from_ms(world.now_ms)
-    JobSync.objects.bulk_create(
+    insert_many(
         [
             JobSync(job=row, job_ulid=job.key, due_at=None if job.is_over else now, observed_generation=row.generation)
             for job, row in pairs
-        ],
-        batch_size=BATCH,
+        ]
     )
-    Demand.objects.bulk_create(
-        [_demand(job, row) for job, row in pairs if job.state not in TERMINAL_STATES], batch_size=BATCH
-    )
+    insert_many([_demand(job, row) for job, row in pairs if job.state not in TERMINAL_STATES])
     _store_logs(pairs, attempts, world, workloads)
     _store_audit(entry for job, row in pairs for entry in _acts(job, row))
     return {attempt.object_name: attempt.spec_hash for attempt in attempts}

@@ -14,7 +14,8 @@ import re
 import secrets
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -26,6 +27,7 @@ CHILDREN_LOCK_NAME = "children.lock"
 INSTANCE_NAME = "instance.json"
 SECRETS_NAME = "secrets.json"
 SIGN_IN_NAME = "sign-in.txt"
+SETTING_UP_NAME = "setting-up"
 LOG_LIMIT_BYTES = 10 * 1024 * 1024
 SOCKET_PATH_LIMIT = 100  # sun_path holds 108 bytes on Linux and 104 on macOS, the ending zero included
 LONGEST_SOCKET_NAME = "/.s.PGSQL.5432.lock"
@@ -180,6 +182,16 @@ class StateDir:
     @property
     def sign_in_file(self) -> Path:
         return self.path / SIGN_IN_NAME
+
+    @contextmanager
+    def setting_up(self) -> Iterator[None]:
+        """While this lasts the web server, which runs already, says that it is not ready."""
+        mark = self.path / SETTING_UP_NAME
+        write_private(mark, "")
+        try:
+            yield
+        finally:
+            mark.unlink(missing_ok=True)
 
     # --- sockets --------------------------------------------------------------
     def socket_folder(self, user: ServiceUser) -> Path:

@@ -18,10 +18,12 @@ from console.embedded import postgres, valkey
 from console.embedded.children import (
     ROOT,
     Command,
+    SetupCommand,
     console_commands,
     console_environment,
     manage_command,
-    setup_commands,
+    people_command,
+    tables_command,
 )
 from console.embedded.errors import EmbeddedError
 from console.embedded.osuser import choose_service_user
@@ -127,10 +129,13 @@ class Supervisor:
         self._closers.append(state.remove_instance)
         env = console_environment(instance, state.path)
         first_start = not state.sign_in_file.exists()
-        self._set_up(state, env, children_lock)
+        web, *others = console_commands(address.bind, state.path)
+        self._set_up(tables_command(), state, env, children_lock)
+        with state.setting_up():  # the web server takes as long to load its modules as the demo takes to be made
+            self._apps.append(self._watched_app(web, state, env, children_lock))
+            self._set_up(people_command(), state, env, children_lock)
         with self._terminal.step("Web, worker, beat, watcher"):
-            for command in console_commands(address.bind, state.path):
-                self._apps.append(self._watched_app(command, state, env, children_lock))
+            self._apps += [self._watched_app(command, state, env, children_lock) for command in others]
             self._wait_until_ready(state, address)
         self._announce(state, address, time.monotonic() - started, first_start)
         self._keep_alive(state)
@@ -229,18 +234,17 @@ class Supervisor:
 
         return Watched(command.name, spawn, APP_STOP_LADDER, spawn())
 
-    def _set_up(self, state: StateDir, env: Mapping[str, str], children_lock: Lock) -> None:
-        """Run the commands that bring the database to this version, one after the other."""
-        for title, argv in setup_commands():
-            with self._terminal.step(title):
-                child = _spawn_app("setup", argv, signal.SIGTERM, state, env, children_lock)
-                try:
-                    while child.running:
-                        self._pause(TICK_SECONDS)
-                finally:
-                    stop_all([(child, APP_STOP_LADDER)])
-            if child.exit_code != 0:
-                raise EmbeddedError(_failed(title, "setup", child, state))
+    def _set_up(self, command: SetupCommand, state: StateDir, env: Mapping[str, str], children_lock: Lock) -> None:
+        """Run one of the commands that bring the database to this version. Raises EmbeddedError when it fails."""
+        with self._terminal.step(command.title):
+            child = _spawn_app("setup", command.argv, signal.SIGTERM, state, env, children_lock)
+            try:
+                while child.running:
+                    self._pause(TICK_SECONDS)
+            finally:
+                stop_all([(child, APP_STOP_LADDER)])
+        if child.exit_code != 0:
+            raise EmbeddedError(_failed(command.title, "setup", child, state))
 
     def _wait_until_ready(self, state: StateDir, address: WebAddress) -> None:
         reminder = time.monotonic() + STILL_WAITING_SECONDS

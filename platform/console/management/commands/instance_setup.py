@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 from django.conf import settings
@@ -14,5 +15,9 @@ class Command(BaseCommand):
     help = "Make the first admin, the sandbox cluster and, with SLUICE_DEMO=1, the demo."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        made = ensure_instance(demo=settings.DEMO, state_dir=settings.STATE_DIR)
+        gc.disable()  # tens of thousands of rows are made at the first start, and none of them in circles
+        try:
+            made = ensure_instance(demo=settings.DEMO, state_dir=settings.STATE_DIR)
+        finally:
+            gc.enable()
         self.stdout.write(f"{len(made)} people added" if made else "nothing to add")
