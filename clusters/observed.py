@@ -129,8 +129,9 @@ def store_inventory(cluster: Cluster, inventory: ClusterInventory) -> None:
     known = {node.name: node for node in Node.objects.filter(cluster=cluster)}
     fresh, changed = [], []
     for facts in inventory.nodes:
-        values = _node_values(facts, groups)
         node = known.pop(facts.name, None)
+        values = _node_values(facts, groups)
+        values["held_since"] = _held_since(node, facts, inventory.read_at)
         if node is None:
             fresh.append(Node(cluster=cluster, name=facts.name, seen_at=inventory.read_at, **values))
         elif any(getattr(node, key) != value for key, value in values.items()):
@@ -145,6 +146,7 @@ def store_inventory(cluster: Cluster, inventory: ClusterInventory) -> None:
         Node.objects.filter(pk__in=[node.pk for node in known.values()]).delete()
 
 
+DETAIL_MAX = 300
 _NODE_FIELDS = (
     "group_id",
     "health",
@@ -156,6 +158,8 @@ _NODE_FIELDS = (
     "memory_bytes",
     "holders",
     "free",
+    "conditions",
+    "held_since",
 )
 
 
@@ -188,7 +192,23 @@ def _node_values(facts: NodeFacts, groups: dict[str, int]) -> dict[str, Any]:
         "memory_bytes": facts.memory_bytes,
         "holders": holders,
         "free": cards.free,
+        "conditions": [
+            {
+                "trouble": condition.trouble.value,
+                "since": condition.since.isoformat() if condition.since is not None else None,
+                "detail": condition.detail[:DETAIL_MAX],
+            }
+            for condition in facts.conditions
+        ],
     }
+
+
+def _held_since(node: Node | None, facts: NodeFacts, read_at: datetime) -> datetime:
+    """Since when as many cards as now have been held: for a node that holds nothing, since when it is idle."""
+    if node is None or node.held_since is None or node.held_since > read_at:
+        return read_at
+    held = sum(holder["cards"] for holder in node.holders) + node.outside
+    return node.held_since if held == facts.held else read_at
 
 
 def _store_groups(cluster: Cluster, inventory: ClusterInventory) -> dict[str, int]:

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from accounts.actors import Actor
 from accounts.policy import Action, require
-from clusters.domain.node_cards import node_cards
+from clusters.domain.node_cards import OPEN_FOR_WORK, node_cards
 from clusters.domain.states import GroupSnapshot
 from clusters.models import Cluster, Node, NodeGroup
 
@@ -53,6 +53,22 @@ class NodeView:
     sick: int
     since: datetime | None
     holders: tuple[dict[str, object], ...]
+    conditions: tuple[dict[str, str | None], ...] = ()  # [{trouble, since, detail}], the worst first
+    held_since: datetime | None = None  # since then as many cards as now have been held
+
+    @property
+    def is_open(self) -> bool:
+        """Takes new work."""
+        return self.health in OPEN_FOR_WORK
+
+    @property
+    def troubles(self) -> frozenset[str]:
+        return frozenset(str(condition["trouble"]) for condition in self.conditions)
+
+    @property
+    def is_idle(self) -> bool:
+        """Could work, and nothing holds a card of it. One that takes no work is not idle, it is closed."""
+        return self.free > 0 and self.free == self.installed - self.sick
 
 
 def node_view(node: Node, group_slug: str) -> NodeView:
@@ -74,6 +90,8 @@ def node_view(node: Node, group_slug: str) -> NodeView:
         sick=node.sick,
         since=node.since,
         holders=tuple(node.holders),
+        conditions=tuple(node.conditions),
+        held_since=node.held_since,
     )
 
 

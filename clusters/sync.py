@@ -18,6 +18,7 @@ from django.utils import timezone
 
 from clusters.contract import BackendError, Observation, Retryable, SchedulerBackend, Scope, Tidying, Watchable
 from clusters.models import Cluster
+from clusters.nodes_cordon import cordons_settle
 from clusters.observed import store_inventory, store_observation
 from clusters.registry import UnknownKind, backend_class, backend_for
 from common.collection import collection_paused
@@ -113,6 +114,7 @@ def cluster_sync(cluster: Cluster) -> bool:
         with transaction.atomic():
             store_observation(cluster, observation)
             store_inventory(cluster, inventory)
+            cordons_settle(cluster, inventory)
             Cluster.objects.filter(pk=cluster.pk).update(
                 synced_at=observation.read_at,
                 sync_error="",
@@ -191,6 +193,7 @@ def _store_inventory_told(cluster: Cluster, backend: SchedulerBackend) -> None:
     with _sync_lock(cluster) as taken, transaction.atomic():
         if taken:
             store_inventory(cluster, inventory)
+            cordons_settle(cluster, inventory)
             lacks = sorted(inventory.lacks)
             Cluster.objects.filter(pk=cluster.pk).update(topology_aware=inventory.topology_aware, lacks=lacks)
 

@@ -6,6 +6,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from clusters.models import Cluster
+from clusters.nodes_suspicion import suspicions_settle
 from clusters.preflight.service import preflight_due, preflight_run
 from clusters.secrets import bring_secrets
 from clusters.sync import sync_due, sync_safely
@@ -45,6 +46,12 @@ def preflight_task(cluster_id: int) -> None:
 def bring_secrets_task() -> None:
     """Bring secrets that their cluster does not have yet."""
     bring_secrets()
+
+
+@shared_task(name="clusters.care_for_nodes")
+def care_for_nodes_task() -> None:
+    """See which nodes have come under suspicion."""
+    suspicions_settle(timezone.now())
 
 
 @shared_task(name="clusters.water_sample")

@@ -33,7 +33,7 @@ def spec_hash(job: Job, number: int) -> str:
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]
 
 
-def workload_spec(job: Job, attempt: Attempt, supplies: Supplies) -> WorkloadSpec:
+def workload_spec(job: Job, attempt: Attempt, supplies: Supplies, avoid_nodes: tuple[str, ...] = ()) -> WorkloadSpec:
     """Needs ``team``, ``local_queue__queue`` and ``group`` loaded; ``supplies`` of the job's cluster and team."""
     has_storage = bool(supplies.volume)
     return WorkloadSpec(
@@ -65,6 +65,7 @@ def workload_spec(job: Job, attempt: Attempt, supplies: Supplies) -> WorkloadSpe
         env_secrets=supplies.env_secrets,
         pull_secrets=supplies.pull_secrets,
         as_root=job.team.runs_as_root,
+        avoid_nodes=avoid_nodes,
     )
 
 

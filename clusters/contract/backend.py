@@ -23,6 +23,7 @@ class Capability(StrEnum):
     SCALE = "scale"
     TOPOLOGY = "topology"
     WATCH = "watch"
+    NODES = "nodes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,18 @@ class Scalable(Protocol):
 
     def scale(self, ref: WorkloadRef, replicas: int) -> None:
         """At least 1; not for one that is held. A missing object is success. Saying it twice changes nothing."""
+
+
+@runtime_checkable
+class NodeKeeper(Protocol):
+    """NODES: close a node for new work, and open it again. What runs on it goes on."""
+
+    def set_schedulable(self, node: str, schedulable: bool, *, dry_run: bool = False) -> None:
+        """Saying it twice changes nothing; a ``dry_run`` only asks whether it could be done.
+
+        Raises Rejected("node_missing") for a node that is not there, Unauthorized where the credentials do not
+        allow it.
+        """
 
 
 @runtime_checkable

@@ -79,6 +79,7 @@ class WorkloadSpec:
     env_secrets: tuple[str, ...] = ()  # names of the team's secrets on the cluster whose values become variables
     pull_secrets: tuple[str, ...] = ()  # names of the team's registry credentials on the cluster
     as_root: bool = True  # False: the team's programs must not run as root
+    avoid_nodes: tuple[str, ...] = ()  # sorted names of nodes on which no pod of it is placed
 
     @property
     def cards(self) -> int:

@@ -14,6 +14,29 @@ class NodeHealth(StrEnum):
     DOWN = "down"
 
 
+class NodeTrouble(StrEnum):
+    """What a node may have, as its cluster says. The first four keep new work out."""
+
+    NOT_READY = "not_ready"
+    UNHEARD = "unheard"  # nothing is heard from it
+    CORDONED = "cordoned"
+    TAINTED = "tainted"  # keeps out everything that does not tolerate ``detail``
+    MEMORY_PRESSURE = "memory_pressure"
+    DISK_PRESSURE = "disk_pressure"
+    PID_PRESSURE = "pid_pressure"
+    SICK_CARDS = "sick_cards"  # fewer cards on offer than installed
+    NO_CARDS = "no_cards"  # its label names cards, it reports none
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCondition:
+    """One trouble of a node; ``since`` is None where the cluster does not say. ``detail`` is its own words."""
+
+    trouble: NodeTrouble
+    since: datetime | None = None
+    detail: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class CardHolder:
     """Cards that one attempt holds on a node. ``running`` tells used from reserved."""
@@ -39,6 +62,7 @@ class NodeFacts:
     memory_bytes: int = 0
     holders: tuple[CardHolder, ...] = ()
     outside: int = 0  # cards of pods of no queue
+    conditions: tuple[NodeCondition, ...] = ()  # in the order of `NodeTrouble`; empty: it is well
 
     @property
     def schedulable(self) -> bool:

@@ -104,7 +104,7 @@ def nominate(state: State, workload: Workload, queue: Queue) -> Entry:
             return Entry(workload, queue, Mode.FIT, borrows, nodes)
     elif spec.cards > ledger.nominal(queue.name, group) and not queue.borrow_preempts:
         return _refuse(state, workload, queue, None, borrows)
-    if state.world.topology_aware and state.floor.choose(group, spec.pods, spec.cards_per_pod, empty=True) is None:
+    if state.world.topology_aware and state.floor.choose(spec, empty=True) is None:
         return _refuse(state, workload, queue, WaitCode.PLACES, borrows)
     entry = Entry(workload, queue, Mode.PREEMPT, borrows, targets=find_targets(state, workload, queue))
     if entry.targets:
@@ -124,7 +124,7 @@ def _choose(state: State, workload: Workload) -> list[str] | None:
     spec = workload.spec
     if not state.world.topology_aware or spec.node_group is None:
         return []
-    return state.floor.choose(spec.node_group, spec.pods, spec.cards_per_pod)
+    return state.floor.choose(spec)
 
 
 def _look_past_targets(state: State, entry: Entry, group: str) -> None:

@@ -78,6 +78,7 @@ class Submit:
             grace_ms=round(spec.stop_grace.total_seconds() * 1000),
             spec_hash=spec.spec_hash,
             space=spec.space,
+            avoid=spec.avoid_nodes,
         )
         return cls(at_ms, spec.object_name, inner, plan or Plan())
 

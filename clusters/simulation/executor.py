@@ -30,7 +30,7 @@ def place_waiting(state: State) -> None:
             _place_as_chosen(state, workload)
             continue
         spec = workload.spec
-        asked = (spec.node_group, spec.pods, spec.cards_per_pod, spec.cpu_millis, spec.memory_bytes)
+        asked = (spec.node_group, spec.pods, spec.cards_per_pod, spec.cpu_millis, spec.memory_bytes, spec.avoid)
         if asked not in misfits:
             nodes = state.floor.pack(workload)
             if nodes is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from clusters.simulation.world import Node, Workload
+from clusters.simulation.world import Node, Spec, Workload
 
 CARD_SHARE = (9, 10)
 """Part of a card node's CPU and memory that belongs to its cards; pods without cards share the rest."""
@@ -76,12 +76,12 @@ class Floor:
             self._promised[name] += cards
             self._unpromised[self._nodes[name].group][name] -= cards
 
-    def choose(self, group: str, pods: int, cards: int, *, empty: bool = False) -> list[str] | None:
+    def choose(self, spec: Spec, *, empty: bool = False) -> list[str] | None:
         """Nodes for a gang as a topology-aware gate chooses them; ``empty`` = as if nothing were given out."""
-        free = self._unpromised.get(group, {})
+        free = _without(self._unpromised.get(spec.node_group, {}), spec.avoid)
         if empty:
-            return least_free_capacity([(name, self._nodes[name].usable) for name in free], pods, cards)
-        return least_free_capacity(free.items(), pods, cards)
+            free = {name: self._nodes[name].usable for name in free}
+        return least_free_capacity(free.items(), spec.pods, spec.cards_per_pod)
 
     def has_promise_room(self, nodes: Sequence[str], cards: int) -> bool:
         """Whether a choice made earlier still stands."""
@@ -126,25 +126,30 @@ class Floor:
         """Nodes for a gang as the executor chooses them, all or nothing."""
         spec = workload.spec
         if not spec.cards_per_pod:
-            return self._pack_without_cards(spec.pods, spec.cpu_millis, spec.memory_bytes)
-        free = self._unoccupied.get(spec.node_group, {})
+            return self._pack_without_cards(spec)
+        free = _without(self._unoccupied.get(spec.node_group, {}), spec.avoid)
         if after_release:
             free = {name: cards + self._ending[name] for name, cards in free.items()}
         return binpack(free.items(), spec.pods, spec.cards_per_pod)
 
-    def _pack_without_cards(self, pods: int, cpu: int, memory: int) -> list[str] | None:
+    def _pack_without_cards(self, spec: Spec) -> list[str] | None:
         slots = []
         for name, node in self._nodes.items():
-            if not node.schedulable:
+            if not node.schedulable or name in spec.avoid:
                 continue
-            fits = pods
+            fits = spec.pods
             for total, held, asked in (
-                (node.cpu_millis, self._cpu[name], cpu),
-                (node.memory_bytes, self._memory[name], memory),
+                (node.cpu_millis, self._cpu[name], spec.cpu_millis),
+                (node.memory_bytes, self._memory[name], spec.memory_bytes),
             ):
                 part, whole = CARD_SHARE
                 left = (total - total * part // whole if node.cards else total) - held
                 fits = min(fits, left // asked if asked else fits)
             if fits > 0:
                 slots.append((fits, fits, name))
-        return fill(slots, pods)
+        return fill(slots, spec.pods)
+
+
+def _without(free: dict[str, int], avoid: tuple[str, ...]) -> dict[str, int]:
+    """Most workloads avoid nothing: then no copy is made."""
+    return {name: cards for name, cards in free.items() if name not in avoid} if avoid else free

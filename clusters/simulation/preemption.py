@@ -155,6 +155,4 @@ class _Search:
             return False
         if spec.cards > state.ledger.available(self._queue.name, self._group):
             return False
-        return not state.world.topology_aware or (
-            state.floor.choose(self._group, spec.pods, spec.cards_per_pod) is not None
-        )
+        return not state.world.topology_aware or state.floor.choose(spec) is not None

@@ -51,6 +51,7 @@ class Shape(NamedTuple):
     node_group: str | None
     pods: int
     cards_per_pod: int
+    avoid: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -188,6 +189,7 @@ class Spec:
     spec_hash: str = ""
     space: str = ""
     member: Member | None = None
+    avoid: tuple[str, ...] = ()  # nodes on which none of its pods is placed
 
     @property
     def cards(self) -> int:
@@ -286,7 +288,7 @@ class Workload:
     @property
     def shape(self) -> Shape:
         spec = self.spec
-        return Shape(spec.priority, spec.node_group, spec.pods, spec.cards_per_pod)
+        return Shape(spec.priority, spec.node_group, spec.pods, spec.cards_per_pod, spec.avoid)
 
     @property
     def order(self) -> tuple[int, int, int]:

@@ -12,10 +12,11 @@ from typing import Any
 from django.db import transaction
 
 from clusters.domain.reasons import Reason, ReasonCode
+from clusters.nodes_suspicion import failure_note
 from common.faults import reach
 from common.ids import new_ulid
 from common.names import object_name
-from jobs.domain.moves import Move
+from jobs.domain.moves import AttemptEnding, Move
 from jobs.domain.runs import RunView, advance_runs, close_unseen
 from jobs.domain.words import TERMINAL_STATES, AttemptEnd, Desired, JobState
 from jobs.models import Attempt, Job, JobEvent, JobSync, Run
@@ -142,8 +143,25 @@ def _write_attempt(loaded: Loaded, move: Move, outcome: Outcome, now: datetime) 
             "is_infrastructure": ending.infrastructure,
             "exit_code": ending.exit_code,
         }
+        _note_node(loaded, ending)
     if changes:
         Attempt.objects.filter(pk=attempt.pk).update(**changes)
+
+
+def _note_node(loaded: Loaded, ending: AttemptEnding) -> None:
+    """That the attempt failed on a node: where that happens to several people the node is suspected."""
+    failure = loaded.sight.facts.failure if loaded.sight.facts is not None else None
+    if ending.end is not AttemptEnd.FAILED or failure is None or not failure.node:
+        return
+    failure_note(
+        cluster_id=loaded.job.cluster_id,
+        node=failure.node,
+        job_ulid=loaded.job.public_id,
+        attempt=loaded.attempt.number,
+        owner_id=loaded.job.owner_id,
+        code=ending.reason.code.value,
+        at=ending.at,
+    )
 
 
 def _write_older(loaded: Loaded, now: datetime) -> None:

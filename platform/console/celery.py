@@ -22,6 +22,7 @@ app.conf.beat_schedule = {
     "console-demo-arrivals": {"task": "console.demo_arrivals", "schedule": 5.0, "options": {"expires": 4.5}},
     "clusters-bring-secrets": {"task": "clusters.bring_secrets", "schedule": 60.0, "options": {"expires": 50}},
     "clusters-preflight-due": {"task": "clusters.preflight_due", "schedule": 20.0, "options": {"expires": 19}},
+    "clusters-care-for-nodes": {"task": "clusters.care_for_nodes", "schedule": 30.0, "options": {"expires": 29}},
     "clusters-water-sample": {"task": "clusters.water_sample", "schedule": 30.0, "options": {"expires": 29}},
     "clusters-water-roll-up": {"task": "clusters.water_roll_up", "schedule": 300.0, "options": {"expires": 290}},
     "clusters-water-keep": {"task": "clusters.water_keep", "schedule": 21600.0, "options": {"expires": 600}},

@@ -27,6 +27,7 @@ from clusters.contract import (
 )
 from clusters.facts_codec import facts_from_json, facts_to_json
 from clusters.observed import held_cards
+from tests.backends.contract_nodes import NodesContract
 from tests.backends.contract_priority import PriorityContract
 from tests.backends.contract_quotas import QuotasContract
 from tests.backends.contract_services import ServicesContract
@@ -41,7 +42,7 @@ from tests.backends.contract_stage import (
 )
 
 
-class BackendContract(QuotasContract, ServicesContract, PriorityContract):
+class BackendContract(QuotasContract, ServicesContract, PriorityContract, NodesContract):
     """Inherit, and override the fixture ``stage``."""
 
     # ----------------------------------------------------------------------- announcing oneself

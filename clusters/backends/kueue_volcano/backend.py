@@ -16,6 +16,7 @@ from typing import ClassVar
 from clusters.backends.kueue_volcano import names, quotas
 from clusters.backends.kueue_volcano.client import Exists, KubeClient, Missing
 from clusters.backends.kueue_volcano.clients import client_of, clients_of, fresh_client
+from clusters.backends.kueue_volcano.credentials import Account
 from clusters.backends.kueue_volcano.discovery import lacking
 from clusters.backends.kueue_volcano.inference import deployment_manifest
 from clusters.backends.kueue_volcano.inventory import cluster_inventory
@@ -56,7 +57,14 @@ class KueueVolcanoBackend:
 
     kind: ClassVar[str] = "kueue_volcano"
     capabilities: ClassVar[frozenset[Capability]] = frozenset(
-        {Capability.HOLD, Capability.PRIORITY, Capability.SCALE, Capability.TOPOLOGY, Capability.WATCH}
+        {
+            Capability.HOLD,
+            Capability.NODES,
+            Capability.PRIORITY,
+            Capability.SCALE,
+            Capability.TOPOLOGY,
+            Capability.WATCH,
+        }
     )
     calls_at_once: ClassVar[int] = 16
     settles_in: ClassVar[timedelta] = timedelta(seconds=3)
@@ -150,6 +158,16 @@ class KueueVolcanoBackend:
             self._client.merge(kind.path(ref.space, ref.object_name), patch)
         except Missing:
             return
+
+    # ------------------------------------------------------------------- nodes
+
+    def set_schedulable(self, node: str, schedulable: bool, *, dry_run: bool = False) -> None:
+        """By the account for nodes, which a cluster may be without."""
+        client = client_of(self._cluster, Account.NODE)
+        try:
+            client.merge(names.NODES.path(None, node), {"spec": {"unschedulable": not schedulable}}, dry_run=dry_run)
+        except Missing as error:
+            raise Rejected("node_missing", error.detail) from error
 
     # ------------------------------------------------------------------- looking
 

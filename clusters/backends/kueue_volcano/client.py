@@ -107,9 +107,10 @@ class KubeClient:
         params = {"fieldManager": FIELD_MANAGER, "force": "true"}
         return self._call("PATCH", path, params, encode(body), APPLY)
 
-    def merge(self, path: str, body: Mapping[str, Any]) -> bytes:
-        """JSON merge patch. Raises Missing."""
-        return self._call("PATCH", path, {"fieldManager": FIELD_MANAGER}, encode(body), MERGE)
+    def merge(self, path: str, body: Mapping[str, Any], *, dry_run: bool = False) -> bytes:
+        """JSON merge patch; the server checks a ``dry_run`` like any other and keeps nothing. Raises Missing."""
+        params = {"fieldManager": FIELD_MANAGER, **({"dryRun": "All"} if dry_run else {})}
+        return self._call("PATCH", path, params, encode(body), MERGE)
 
     def delete(self, path: str, *, uid: str | None = None, grace_seconds: int | None = None) -> None:
         """Delete in the background, with everything the object owns (the default of jobs leaves pods running).

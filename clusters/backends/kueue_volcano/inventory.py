@@ -21,9 +21,11 @@ from clusters.backends.kueue_volcano.wire import Node, Taint
 from clusters.contract import (
     CardHolder,
     ClusterInventory,
+    NodeCondition,
     NodeFacts,
     NodeGroupFacts,
     NodeHealth,
+    NodeTrouble,
     PodPhase,
     SharingMode,
 )
@@ -41,7 +43,18 @@ from common.names import slug
 GROUP_SLUG_MAX = 40
 TITLE_MAX, MODEL_MAX, VENDOR_MAX = 100, 60, 40
 _SHARED_AS = {SharingMode.TIME_SLICED: "time slices", SharingMode.VGPU: "vGPU"}  # a MIG profile is part of the model
-_PRESSURES = ("MemoryPressure", "DiskPressure", "PIDPressure")
+_PRESSURES = {
+    "MemoryPressure": NodeTrouble.MEMORY_PRESSURE,
+    "DiskPressure": NodeTrouble.DISK_PRESSURE,
+    "PIDPressure": NodeTrouble.PID_PRESSURE,
+}
+_HEALTH_OF = {
+    NodeTrouble.NOT_READY: NodeHealth.DOWN,
+    NodeTrouble.UNHEARD: NodeHealth.DOWN,
+    NodeTrouble.CORDONED: NodeHealth.CORDONED,
+    NodeTrouble.TAINTED: NodeHealth.CORDONED,
+}  # everything else: degraded
+_WORST = (NodeHealth.DOWN, NodeHealth.CORDONED, NodeHealth.DEGRADED)
 _KEEPS_OUT = frozenset({"NoSchedule", "NoExecute"})
 _OWN_TAINTS = "node.kubernetes.io/"  # set by the cluster itself for what conditions and `unschedulable` say as well
 
@@ -181,7 +194,11 @@ def _node_facts(node: Node, cards: Cards | None, snapshot: Snapshot, read_at: da
         installed = whole(capacity.get(cards.resource)) or (promise[1] if promise is not None else 0)
         sick = max(0, installed - whole(usable.get(cards.resource)))
         holders, outside = _holders(node, cards.resource, snapshot)
-    health, since = _health(node, cards, faulty=sick > 0 or (cards is not None and installed == 0))
+    conditions = tuple(
+        replace(told, since=min(told.since, read_at)) if told.since is not None else told
+        for told in _conditions(node, cards, sick=sick)
+    )
+    health, since = _health(node, conditions)
     return NodeFacts(
         name=node.metadata.name,
         node_group=cards.slug if cards is not None else None,
@@ -193,27 +210,47 @@ def _node_facts(node: Node, cards: Cards | None, snapshot: Snapshot, read_at: da
         memory_bytes=whole(usable.get("memory")),
         holders=holders,
         outside=outside,
+        conditions=conditions,
     )
 
 
-def _health(node: Node, cards: Cards | None, *, faulty: bool) -> tuple[NodeHealth, datetime | None]:
-    """Health and since when (C-67). A node that keeps our pods out by a taint is as good as cordoned."""
+def _conditions(node: Node, cards: Cards | None, *, sick: int) -> tuple[NodeCondition, ...]:
+    """Everything that is not well, in the order in which it counts (C-67, C-68, C-70)."""
+    found = []
     ready = find(node.status.conditions, "Ready")
     if ready is None or ready.status != "True":
-        return NodeHealth.DOWN, changed_at(ready)
-    keeping_out = [taint for taint in node.spec.taints if _keeps_out(taint, cards)]
-    if node.spec.unschedulable or keeping_out:
-        cordon = [taint for taint in node.spec.taints if taint.key == f"{_OWN_TAINTS}unschedulable"]
-        times = [at for taint in (*keeping_out, *cordon) if (at := moment(taint.time_added)) is not None]
-        return NodeHealth.CORDONED, min(times, default=None)
-    pressed = [
-        told
-        for kind in _PRESSURES
-        if (told := find(node.status.conditions, kind)) is not None and told.status == "True"
-    ]
-    if pressed or faulty:
-        return NodeHealth.DEGRADED, changed_at(pressed[0]) if pressed else None
-    return NodeHealth.READY, changed_at(ready)
+        told = ready is not None and ready.status == "False"
+        trouble = NodeTrouble.NOT_READY if told else NodeTrouble.UNHEARD
+        found.append(NodeCondition(trouble, changed_at(ready), ready.reason if ready is not None else ""))
+    if node.spec.unschedulable:
+        own = (taint for taint in node.spec.taints if taint.key == f"{_OWN_TAINTS}unschedulable")
+        found.append(NodeCondition(NodeTrouble.CORDONED, next((moment(taint.time_added) for taint in own), None)))
+    for taint in node.spec.taints:
+        if _keeps_out(taint, cards):
+            found.append(NodeCondition(NodeTrouble.TAINTED, moment(taint.time_added), _taint_text(taint)))
+    for kind, trouble in _PRESSURES.items():
+        told_of = find(node.status.conditions, kind)
+        if told_of is not None and told_of.status == "True":
+            found.append(NodeCondition(trouble, changed_at(told_of)))
+    if sick > 0:
+        found.append(NodeCondition(NodeTrouble.SICK_CARDS, detail=str(sick)))
+    if cards is not None and not whole(node.status.capacity.get(cards.resource)):
+        found.append(NodeCondition(NodeTrouble.NO_CARDS))
+    return tuple(found)
+
+
+def _health(node: Node, conditions: tuple[NodeCondition, ...]) -> tuple[NodeHealth, datetime | None]:
+    """Health and since when. A node that keeps our pods out by a taint is as good as cordoned."""
+    if not conditions:
+        return NodeHealth.READY, changed_at(find(node.status.conditions, "Ready"))
+    worst = min((_HEALTH_OF.get(condition.trouble, NodeHealth.DEGRADED) for condition in conditions), key=_WORST.index)
+    times = [told.since for told in conditions if _HEALTH_OF.get(told.trouble, NodeHealth.DEGRADED) is worst]
+    return worst, min((at for at in times if at is not None), default=None)
+
+
+def _taint_text(taint: Taint) -> str:
+    """As administrators write it: `key=value:effect`."""
+    return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
 
 
 def _keeps_out(taint: Taint, cards: Cards | None) -> bool:

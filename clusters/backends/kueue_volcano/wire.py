@@ -368,6 +368,7 @@ class NodeMeta(Meta):
 
 class Taint(Struct):
     key: str = ""
+    value: str = ""
     effect: str = ""
     time_added: Moment | None = None
 

@@ -23,7 +23,7 @@ from clusters.contract import (
 )
 from clusters.models import Cluster
 from clusters.preflight.survey import Survey
-from clusters.simulation.commands import Delete, QueueDef, Scale, SetActive, SetPriority, SetQuotas, Submit
+from clusters.simulation.commands import Cordon, Delete, QueueDef, Scale, SetActive, SetPriority, SetQuotas, Submit
 from clusters.simulation.logs import tail
 from clusters.simulation.world import Limits, Reclaim, Strategy, Workload, World
 
@@ -33,7 +33,7 @@ class SandboxBackend:
 
     kind: ClassVar[str] = "sandbox"
     capabilities: ClassVar[frozenset[Capability]] = frozenset(
-        {Capability.HOLD, Capability.PRIORITY, Capability.SCALE, Capability.TOPOLOGY}
+        {Capability.HOLD, Capability.NODES, Capability.PRIORITY, Capability.SCALE, Capability.TOPOLOGY}
     )
     calls_at_once: ClassVar[int] = 1
     settles_in: ClassVar[timedelta] = timedelta(0)
@@ -81,6 +81,12 @@ class SandboxBackend:
     def scale(self, ref: WorkloadRef, replicas: int) -> None:
         if not self._is_foreign(ref):
             driver.send(self._cluster, Scale(driver.now_ms(), ref.object_name, replicas))
+
+    def set_schedulable(self, node: str, schedulable: bool, *, dry_run: bool = False) -> None:
+        if not driver.has_node(self._cluster, node):
+            raise Rejected("node_missing", node)
+        if not dry_run:
+            driver.send(self._cluster, Cordon(driver.now_ms(), node, cordoned=not schedulable))
 
     def _found(self, name: str) -> Workload | None:
         """The workload of this name as last stored, or any replica of the service."""

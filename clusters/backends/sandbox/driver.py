@@ -96,6 +96,11 @@ def find_workloads(cluster: Cluster, name: str) -> list[Workload]:
     return [found[name]] if name in found else members(found, name)
 
 
+def has_node(cluster: Cluster, name: str) -> bool:
+    """Whether a node of this name is stored."""
+    return SandboxObject.objects.filter(cluster=cluster, kind="node", name=name).exists()
+
+
 def header_of(cluster: Cluster) -> World:
     """The stored header alone: seed, latencies, time; no objects. Raises Retryable before there is a world."""
     row = SandboxWorld.objects.filter(cluster=cluster).first()

@@ -12,9 +12,11 @@ from clusters.contract import (
     CardHolder,
     ClusterInventory,
     Failure,
+    NodeCondition,
     NodeFacts,
     NodeGroupFacts,
     NodeHealth,
+    NodeTrouble,
     ObservedObject,
     PodFacts,
     PodPhase,
@@ -265,6 +267,7 @@ def node_facts(world: World) -> tuple[NodeFacts, ...]:
             memory_bytes=node.memory_bytes,
             holders=tuple(holders[node.name]),
             outside=node.outside,
+            conditions=_conditions(node),
         )
         for _, node in sorted(world.nodes.items())
     )
@@ -276,6 +279,20 @@ def _health(node: Node) -> NodeHealth:
     if node.cordoned:
         return NodeHealth.CORDONED
     return NodeHealth.DEGRADED if node.sick else NodeHealth.READY
+
+
+def _conditions(node: Node) -> tuple[NodeCondition, ...]:
+    """The engine keeps one time: that of the health, which is that of the first trouble."""
+    found = [
+        NodeCondition(trouble, detail=detail)
+        for trouble, on, detail in (
+            (NodeTrouble.NOT_READY, node.down, ""),
+            (NodeTrouble.CORDONED, node.cordoned, ""),
+            (NodeTrouble.SICK_CARDS, node.sick > 0, str(node.sick)),
+        )
+        if on
+    ]
+    return (replace(found[0], since=from_ms(node.since_ms)), *found[1:]) if found else ()
 
 
 def _holders(world: World) -> defaultdict[str, list[CardHolder]]:

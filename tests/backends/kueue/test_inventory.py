@@ -10,7 +10,7 @@ from clusters.backends.kueue_volcano import names, raw
 from clusters.backends.kueue_volcano.inventory import cluster_inventory
 from clusters.backends.kueue_volcano.shape import ClusterShape, GroupShape
 from clusters.backends.kueue_volcano.snapshot import Snapshot
-from clusters.contract import ClusterInventory, NodeFacts, NodeHealth, SharingMode
+from clusters.contract import ClusterInventory, NodeFacts, NodeHealth, NodeTrouble, SharingMode
 from clusters.domain.accelerators import accelerator
 from tests.backends.kueue.objects import (
     INSTALLATION,
@@ -226,6 +226,38 @@ def taint(key: str, effect: str = "NoSchedule", s: float = 0) -> Object:
 def test_a_machine_offers_what_a_job_can_get(thing: Object, health: NodeHealth, offered: int) -> None:
     facts = machine(thing)
     assert (facts.health, facts.offered, facts.node_group) == (health, offered, "h100")
+
+
+@pytest.mark.parametrize(
+    ("thing", "expected"),
+    [
+        (node(), ()),
+        (node(usable=5), ((NodeTrouble.SICK_CARDS, "3"),)),
+        (node(cordoned=True), ((NodeTrouble.CORDONED, ""),)),
+        (node(ready="False"), ((NodeTrouble.NOT_READY, ""),)),
+        (node(ready="Unknown"), ((NodeTrouble.UNHEARD, ""),)),
+        (node(taints=[{**taint("pool"), "value": "train"}]), ((NodeTrouble.TAINTED, "pool=train:NoSchedule"),)),
+        (node(taints=[taint("drain", "NoExecute")]), ((NodeTrouble.TAINTED, "drain:NoExecute"),)),
+        (node(taints=[taint(RESOURCE)]), ()),
+        (node(conditions=[cond("MemoryPressure", s=9)]), ((NodeTrouble.MEMORY_PRESSURE, ""),)),
+        (node(conditions=[cond("DiskPressure")]), ((NodeTrouble.DISK_PRESSURE, ""),)),
+        (node(conditions=[cond("PIDPressure")]), ((NodeTrouble.PID_PRESSURE, ""),)),
+        (node(conditions=[cond("PIDPressure", status="False")]), ()),
+        (node(cards=0), ((NodeTrouble.NO_CARDS, ""),)),
+        (
+            node(cordoned=True, ready="False", usable=7),
+            ((NodeTrouble.NOT_READY, ""), (NodeTrouble.CORDONED, ""), (NodeTrouble.SICK_CARDS, "1")),
+        ),
+    ],
+    ids=[
+        "well", "three cards are broken", "cordoned", "not ready", "not heard of", "kept for others",
+        "emptied by a taint", "the taint of its own cards", "short of memory", "short of disk", "short of processes",
+        "no longer short", "a label that lies", "the worst is named first",
+    ],
+)  # fmt: skip
+def test_everything_that_is_not_well_is_named(thing: Object, expected: tuple[tuple[NodeTrouble, str], ...]) -> None:
+    """C-67, C-68, C-70."""
+    assert tuple((told.trouble, told.detail) for told in machine(thing).conditions) == expected
 
 
 def test_it_is_said_since_when() -> None:

@@ -1,0 +1,85 @@
+"""What a backend that keeps NODES promises: closed ones take nothing new, and what runs there goes on."""
+
+from __future__ import annotations
+
+import pytest
+
+from clusters.contract import Capability, NodeFacts, NodeKeeper, NodeTrouble, Rejected, WorkloadSpec
+from tests.backends.contract_stage import CARDS, NODES, ContractBase, Stage, is_running, spec_of
+
+
+class NodesContract(ContractBase):
+    @pytest.fixture
+    def kept(self, ready: Stage) -> Stage:
+        if not isinstance(ready.backend(), NodeKeeper):
+            pytest.skip("this backend cannot close nodes")
+        return ready
+
+    def nodes(self, stage: Stage) -> dict[str, NodeFacts]:
+        return {node.name: node for node in stage.backend().inventory().nodes if node.node_group is not None}
+
+    def close(self, stage: Stage, *names: str, schedulable: bool = False, dry_run: bool = False) -> None:
+        backend = stage.backend()
+        assert isinstance(backend, NodeKeeper)
+        for name in names:
+            backend.set_schedulable(name, schedulable, dry_run=dry_run)
+        stage.wait(2)
+
+    def test_who_keeps_nodes_says_so(self, stage: Stage) -> None:
+        backend = stage.backend()
+        assert (Capability.NODES in backend.capabilities) == isinstance(backend, NodeKeeper)
+
+    def test_a_closed_node_takes_nothing_new_until_it_is_open_again(self, kept: Stage) -> None:
+        spec = spec_of()
+        self.running(kept, spec)
+        home = self.home(kept, spec)
+        try:
+            for _ in range(2):
+                self.close(kept, home)
+            node = self.nodes(kept)[home]
+            assert (node.offered, node.free, node.held) == (0, 0, CARDS)
+            assert [told.trouble for told in node.conditions] == [NodeTrouble.CORDONED]
+            (row,) = self.look(kept, spec)
+            assert row is not None and is_running(row)
+        finally:
+            self.close(kept, home, schedulable=True)
+        node = self.nodes(kept)[home]
+        assert (node.offered, node.conditions) == (CARDS, ())
+
+    def test_what_does_not_fit_on_the_open_ones_waits(self, kept: Stage) -> None:
+        closed, *_rest = sorted(self.nodes(kept))
+        self.close(kept, closed)
+        try:
+            spec = spec_of(pods=NODES)
+            kept.backend().submit(spec)
+            kept.wait(10)
+            (row,) = self.look(kept, spec)
+            assert row is not None and row.facts.scheduled_at is None
+        finally:
+            self.close(kept, closed, schedulable=True)
+        self.until(kept, spec, is_running)
+
+    def test_a_dry_run_closes_nothing(self, kept: Stage) -> None:
+        name = min(self.nodes(kept))
+        self.close(kept, name, dry_run=True)
+        assert self.nodes(kept)[name].offered == CARDS
+
+    def test_a_node_that_is_not_there_is_refused(self, kept: Stage) -> None:
+        backend = kept.backend()
+        assert isinstance(backend, NodeKeeper)
+        for dry_run in (True, False):
+            with pytest.raises(Rejected) as refused:
+                backend.set_schedulable("no-such-node", False, dry_run=dry_run)
+            assert refused.value.code == "node_missing"
+
+    def test_no_pod_is_placed_on_a_node_that_its_job_avoids(self, ready: Stage) -> None:
+        names = sorted(self.nodes(ready))
+        wanted = names[-1]
+        spec = spec_of(avoid_nodes=tuple(names[:-1]))
+        self.running(ready, spec)
+        assert self.home(ready, spec) == wanted
+
+    def home(self, stage: Stage, spec: WorkloadSpec) -> str:
+        (row,) = self.look(stage, spec)
+        assert row is not None and row.facts.pods[0].node is not None
+        return row.facts.pods[0].node
