@@ -48,6 +48,7 @@ class Action(StrEnum):
     NODE_VIEW = "node.view"
     PEOPLE_MANAGE = "people.manage"
     SHARES_MANAGE = "shares.manage"
+    QUEUES_MANAGE = "queues.manage"
     CLUSTER_MANAGE = "cluster.manage"
     SUPPLIES_VIEW = "supplies.view"
     SUPPLIES_MANAGE = "supplies.manage"
@@ -91,6 +92,7 @@ TABLE: dict[Action, dict[PolicyRole, Scope]] = {
     Action.NODE_VIEW: {_E: _N, _L: _N, _A: _X},
     Action.PEOPLE_MANAGE: {_E: _N, _L: _N, _A: _X},
     Action.SHARES_MANAGE: {_E: _N, _L: _N, _A: _X},
+    Action.QUEUES_MANAGE: {_E: _N, _L: _T, _A: _X},  # a team's own local queues
     Action.CLUSTER_MANAGE: {_E: _N, _L: _N, _A: _X},
     Action.SUPPLIES_VIEW: {_E: _T, _L: _T, _A: _X},  # names of data sets and secrets, never a value
     Action.SUPPLIES_MANAGE: {_E: _N, _L: _N, _A: _X},

@@ -102,6 +102,7 @@ REFUSALS = {
     Refusal.GIVES_WAY: _("The job gives way to another one now. Wait until it is in the queue again."),
     Refusal.BEING_REQUEUED: _("The job is being requeued. Wait until its new attempt is in the queue."),
     Refusal.NO_SERVICE: _("Only an inference service has replicas. Submit the job again with another number of cards."),
+    Refusal.QUEUE_TAKES_NONE: _("The job's local queue takes no new jobs. Submit the job again in another one."),
     Refusal.NOT_OFFERED: _("The job's cluster cannot do this. Cancel the job and restart it instead."),
     Refusal.BEING_CANCELLED: _("The job is being cancelled. Wait until it has stopped, then restart it."),
 }

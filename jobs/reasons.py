@@ -149,6 +149,15 @@ def _held(facts: _Known) -> str:
     return _("Held. It does not wait in the queue until somebody resumes it.")
 
 
+def _queue_held(facts: _Known) -> str:
+    """Of a local queue by whom and why; the whole queue is stopped on the cluster itself."""
+    if not facts.get("queue"):
+        return _("The team's queue is stopped by a platform admin. Running jobs go on.")
+    if facts.get("queue_state") == "draining":
+        return _("The team's queue %(queue)s is being emptied by %(by_person)s: %(why)s") % facts
+    return _("The team's queue %(queue)s is held by %(by_person)s: %(why)s") % facts
+
+
 def _gave_way(facts: _Known) -> str:
     values = _Known({**facts, "until": _clock(facts.get("until"))})
     if facts.get("by_person"):
@@ -195,7 +204,7 @@ _SENTENCES: dict[str, Callable[[_Known], str]] = {
         lambda: _("The team's queue offers no cards of %(group)s. Ask a platform admin for a share.")
     ),
     C.WAITING_FOR_PREEMPTION: _preempting,
-    C.QUEUE_HELD: _plain(lambda: _("The team's queue is stopped by a platform admin. Running jobs go on.")),
+    C.QUEUE_HELD: _queue_held,
     C.QUEUE_MISSING: _plain(lambda: _("The team's queue is missing on the cluster. A platform admin must restore it.")),
     C.QUEUE_MISCONFIGURED: _plain(
         lambda: _("The team's queue is set up wrongly on the cluster. A platform admin has to mend it.")

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts.actors import Actor
 from accounts.models import Team, User
 from accounts.policy import Action, can, visible
-from clusters.domain.reasons import KEEPS_TRYING
+from clusters.domain.reasons import KEEPS_TRYING, ReasonCode
 from clusters.models import NodeGroup
 from common.errors import NotFound
 from common.ids import is_ulid
@@ -34,6 +34,7 @@ from jobs.models import Attempt, Job, JobEvent, Run
 from jobs.privacy import facts_for, visible_names
 from jobs.reasons import event_text, reason_text
 from jobs.services.operations import actions_of, refusal_of
+from quotas.models import LocalQueue
 
 _LIVE = [state.value for state in LIVE_STATES]
 _KEEPS_TRYING = Q(state=JobState.RETRYING.value, reason_code__in=sorted(KEEPS_TRYING))  # on the cards it has
@@ -207,8 +208,20 @@ def reasons_of(viewer: Actor, jobs: Sequence[Job]) -> dict[int, ReasonView]:
         facts = facts_for(viewer, job.reason_code, job.reason_facts, names)
         if job.acted_by is not None and job.reason_code in _BY_A_PERSON:
             facts["by_person"] = job.acted_by.display_name
+        if job.reason_code == ReasonCode.QUEUE_HELD and job.local_queue.is_stopped:
+            facts |= _who_stopped(job.local_queue)
         result[job.pk] = ReasonView(job.reason_code, reason_text(job.reason_code, facts), facts, job.reason_since)
     return result
+
+
+def _who_stopped(queue: LocalQueue) -> dict[str, str]:
+    """What the people whose jobs wait in a stopped local queue are told of it."""
+    return {
+        "queue": queue.name,
+        "queue_state": queue.state,
+        "by_person": queue.state_by_name,
+        "why": queue.state_reason,
+    }
 
 
 # --------------------------------------------------------------------------- attempts, timeline, actions

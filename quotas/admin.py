@@ -34,7 +34,7 @@ class QuotaVersionAdmin(ReadOnlyAdmin):
 
 @admin.register(LocalQueue)
 class LocalQueueAdmin(ReadOnlyAdmin):
-    list_display = ("name", "queue", "weight", "is_default")
+    list_display = ("name", "queue", "state", "weight", "is_default", "state_by_name", "state_since")
     list_select_related = ("queue",)
 
 

@@ -109,13 +109,30 @@ class QuotaVersion(models.Model):
 
 
 class LocalQueue(models.Model):
-    """A team's own sub-queue (second level)."""
+    """A team's own sub-queue (second level). One that is closed stays, because ended jobs point to it.
+
+    The ``state_…`` columns tell who brought it into its state, when and why; ``state_by_name`` stays when the person
+    is gone.
+    """
+
+    policy_team = "queue__team"
+
+    class State(models.TextChoices):
+        OPEN = "open"
+        HELD = "held"  # new jobs wait, nothing starts, what runs goes on
+        DRAINING = "draining"  # takes no new jobs, nothing starts, what runs ends
+        CLOSED = "closed"
 
     queue = models.ForeignKey(TeamQueue, on_delete=models.CASCADE, related_name="local_queues")
     slug = models.SlugField(max_length=40)
     name = models.CharField(max_length=100)
     weight = models.PositiveIntegerField(default=1)
     is_default = models.BooleanField(default=False)
+    state = models.CharField(max_length=8, choices=State.choices, default=State.OPEN, db_default=State.OPEN)
+    state_reason = models.CharField(max_length=300, blank=True, db_default="")
+    state_by = models.ForeignKey(User, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    state_by_name = models.CharField(max_length=150, blank=True, db_default="")
+    state_since = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ["queue", "-is_default", "slug"]
@@ -128,6 +145,15 @@ class LocalQueue(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def takes_jobs(self) -> bool:
+        return self.state in (self.State.OPEN, self.State.HELD)
+
+    @property
+    def is_stopped(self) -> bool:
+        """Nothing starts in it."""
+        return self.state in (self.State.HELD, self.State.DRAINING)
 
 
 class Demand(models.Model):

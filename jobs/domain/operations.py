@@ -37,6 +37,7 @@ class Refusal(StrEnum):
     BEING_REQUEUED = "being_requeued"
     NO_SERVICE = "no_service"
     NOT_OFFERED = "not_offered"  # by the job's cluster
+    QUEUE_TAKES_NONE = "queue_takes_none"  # its local queue is being emptied, or closed
 
 
 NEEDS: dict[Operation, Capability] = {

@@ -21,7 +21,7 @@ from common.ids import is_ulid
 from jobs.domain.operations import Cell, Effect, Operation
 from jobs.models import Job
 from jobs.services.acts import record_acts
-from jobs.services.operations import cell_for, decide
+from jobs.services.operations import RELATED, cell_for, decide
 from jobs.services.wishes import wish_of
 
 OPERATE_MAX = 200
@@ -129,7 +129,7 @@ def _checked(ids: Any) -> list[str]:
 
 def _visible(actor: Actor, public_ids: Sequence[str]) -> QuerySet[Job]:
     """Those of the jobs that the actor may see."""
-    rows = Job.objects.select_related("cluster").filter(
+    rows = Job.objects.select_related(*RELATED).filter(
         public_id__in=[public_id for public_id in public_ids if is_ulid(public_id)]
     )
     return visible(actor, rows, Action.JOB_VIEW)

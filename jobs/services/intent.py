@@ -175,10 +175,16 @@ def _queue(checks: Checks, lookups: Lookups) -> tuple[Team | None, QueuePlace | 
         )
         return team, None, None
     wanted = checks.text("local_queue").strip()
-    local = next((q for q in place.local_queues if q.slug == wanted or (not wanted and q.is_default)), None)
+    there = (queue for queue in place.local_queues if queue.state != LocalQueue.State.CLOSED)
+    local = next((q for q in there if q.slug == wanted or (not wanted and q.is_default)), None)
     if local is None and not checks.has_problem("local_queue"):
         checks.add("local_queue", "unknown_queue", _("Your team has no local queue of this name."))
+    if local is not None and not local.takes_jobs:
+        checks.add("local_queue", "queue_draining", _DRAINING % {"queue": local.name, "name": local.state_by_name})
     return team, place, local
+
+
+_DRAINING = _("%(queue)s takes no new jobs: %(name)s lets it run empty. Choose another local queue.")
 
 
 def _place(checks: Checks, places: Sequence[QueuePlace]) -> QueuePlace | None:

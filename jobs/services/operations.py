@@ -37,6 +37,9 @@ ACTIONS = {
 }
 
 
+RELATED = ("cluster", "local_queue")
+"""What :func:`decide` looks at beside the job's own row."""
+
 _PRIORITY_ACTIONS = {Priority.HIGH: Action.PRIORITY_HIGH, Priority.URGENT: Action.PRIORITY_URGENT}
 
 
@@ -78,7 +81,10 @@ def cell_of(operation: Operation, job: Job) -> Cell:
         return Cell(None, refusal=Refusal.NOT_OFFERED)
     if operation is Operation.SCALE and not job.is_service:
         return Cell(None, refusal=Refusal.NO_SERVICE)
-    return cell(operation, situation_of(job))
+    found = cell(operation, situation_of(job))
+    if operation is Operation.RESTART and found.refusal is None and not job.local_queue.takes_jobs:
+        return Cell(None, refusal=Refusal.QUEUE_TAKES_NONE)
+    return found
 
 
 def refusal_of(operation: Operation, job: Job) -> DomainError | None:
@@ -97,7 +103,7 @@ def job_operate(*, actor: Actor, job: Job, operation: Operation, data: Mapping[s
         require(actor, action, job)
     wish = wish_of(actor, operation, data or {})
     with transaction.atomic():
-        locked = Job.objects.select_related("cluster").select_for_update(of=("self",)).get(pk=job.pk)
+        locked = Job.objects.select_related(*RELATED).select_for_update(of=("self",)).get(pk=job.pk)
         act = decide(actor, locked, wish)
         if act is not None:
             record_acts(actor, operation, [act], timezone.now())

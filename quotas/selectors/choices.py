@@ -9,6 +9,8 @@ from accounts.models import Team
 from clusters.models import NodeGroup
 from quotas.models import LocalQueue, TeamQueue
 
+TAKE_JOBS = (LocalQueue.State.OPEN, LocalQueue.State.HELD)
+
 
 def offered_groups(team_ids: Collection[int]) -> list[tuple[str, str]]:
     """(slug, title) of the groups in which one of the teams has cards of its own; one query."""
@@ -27,8 +29,11 @@ class QueueChoice:
 
 
 def queue_choices(team_ids: Collection[int]) -> list[QueueChoice]:
-    """Local queues of the teams; the default cluster's first, and of each cluster the default queue; one query."""
-    rows = LocalQueue.objects.filter(queue__team_id__in=team_ids).select_related("queue__team", "queue__cluster")
+    """Local queues of the teams that take jobs; the default cluster's first, and of each cluster the default queue;
+    one query.
+    """
+    rows = LocalQueue.objects.filter(queue__team_id__in=team_ids, state__in=TAKE_JOBS)
+    rows = rows.select_related("queue__team", "queue__cluster")
     rows = rows.order_by(
         "queue__team__name", "-queue__cluster__is_default", "queue__cluster__name", "-is_default", "slug"
     )

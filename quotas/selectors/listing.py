@@ -11,7 +11,8 @@ from accounts.actors import Actor
 from accounts.policy import Action, teams_where
 from clusters.models import NodeGroup
 from common.pages import PAGE_SIZE, BadCursor
-from quotas.models import TeamQueue
+from quotas.models import LocalQueue, TeamQueue
+from quotas.selectors.local_queues import IN_USE
 from quotas.selectors.rows import QuotaRow, cluster_row, quota_groups
 
 _PLACE_MAX = 1_000_000
@@ -99,7 +100,10 @@ def _row_counts(filters: QuotaFilters, teams: Collection[int] | None) -> dict[in
         if teams is not None:
             groups = groups.filter(cluster__queues__team__in=teams)
         return dict.fromkeys(groups.values_list("pk", flat=True), 1)
-    counted = "shares__queue__local_queues" if filters.level == "local" else "shares"
+    counted = "shares"
+    if filters.level == "local":
+        counted = "shares__queue__local_queues"
+        mine &= Q(shares__queue__local_queues__in=LocalQueue.objects.filter(IN_USE))
     rows = groups.annotate(rows=Count(counted, filter=mine, distinct=True)).filter(rows__gt=0)
     return dict(rows.values_list("pk", "rows"))
 

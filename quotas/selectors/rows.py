@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from accounts.actors import Actor
 from accounts.policy import Action, teams_where
@@ -15,6 +16,7 @@ from clusters.models import NodeGroup
 from quotas.domain.balance import CardCounts, GroupBalance, LocalUse, QueueBalance, QueueUse, balance, guide
 from quotas.models import LocalQueue, Share
 from quotas.selectors.capacity import card_counts
+from quotas.selectors.local_queues import IN_USE
 from quotas.selectors.usage import Use, uses
 
 LEVELS = ("team", "local", "cluster")
@@ -147,7 +149,7 @@ def _shares(groups: Collection[int] | None) -> dict[int, list[TeamShare]]:
 
 
 def _local_queues(teams: Collection[int] | None) -> dict[int, list[LocalQueue]]:
-    rows = LocalQueue.objects.order_by("-is_default", "slug")
+    rows = LocalQueue.objects.filter(IN_USE).order_by("-is_default", "slug")
     if teams is not None:
         rows = rows.filter(queue__team__in=teams)
     found: dict[int, list[LocalQueue]] = defaultdict(list)
@@ -206,7 +208,7 @@ def _team_row(share: TeamShare, group: NodeGroup, figures: QueueBalance) -> Quot
     )
 
 
-def _figures(row: QueueBalance) -> dict[str, int]:
+def _figures(row: QueueBalance) -> dict[str, Any]:
     return {name: getattr(row, name) for name in QueueBalance.__slots__}
 
 
