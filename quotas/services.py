@@ -21,6 +21,7 @@ from common.hints import send
 from common.rows import insert_many
 from quotas.domain.shares import WHOLE, apportion
 from quotas.models import Demand, LocalQueue, Share, TeamQueue
+from quotas.selectors.local_queues import local_queue_plans
 
 
 @transaction.atomic
@@ -105,6 +106,7 @@ def _recompute(group: NodeGroup) -> None:
 def quota_plan(cluster: Cluster) -> QuotaPlan:
     """All team queues of a cluster as they shall be there, and its common pool."""
     queues = []
+    local_queues = local_queue_plans(cluster)
     given: dict[int, int] = {}
     for queue in TeamQueue.objects.filter(cluster=cluster).select_related("team").order_by("slug"):
         shares = list(queue.shares.select_related("group").order_by("group__position"))
@@ -115,7 +117,7 @@ def quota_plan(cluster: Cluster) -> QuotaPlan:
                 queue=queue.slug,
                 space=queue.team.space,
                 quotas=tuple(GroupQuota(share.group.slug, share.nominal) for share in shares),
-                local_queues=tuple(queue.local_queues.order_by("slug").values_list("slug", flat=True)),
+                **local_queues[queue.pk],
             )
         )
     pool = tuple(
