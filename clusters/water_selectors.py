@@ -36,8 +36,8 @@ class GroupLevel:
     level: Level
     waiting: int  # cards of jobs that wait for this group
     unusable_exact: bool  # False: at least ``level.unusable``
-    largest_block: int
-    wanted_block: int  # cards that the largest waiting pod needs on one node
+    free_blocks: tuple[int, ...]  # free cards of each node that has any, the most first
+    largest_waiting: Gang | None
     nodes: int
     held_on_lost: int  # held cards on nodes that do not answer
 
@@ -105,8 +105,8 @@ def _group_level(group: NodeGroup, nodes: Sequence[NodeView], waiting: Sequence[
         level=level_of(splits, unusable=useless.cards),
         waiting=sum(gang.size * gang.count for gang in waiting),
         unusable_exact=useless.exact,
-        largest_block=max(node.free for node in nodes),
-        wanted_block=max((gang.cards for gang in waiting), default=0),
+        free_blocks=tuple(sorted((node.free for node in nodes if node.free), reverse=True)),
+        largest_waiting=max(waiting, key=lambda gang: (gang.size, gang.cards), default=None),
         nodes=len(nodes),
         held_on_lost=sum(node.used + node.reserved + node.ending + node.outside for node in lost),
     )

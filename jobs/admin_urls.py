@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from django.urls import path
 
-from jobs.pages import admin, admin_clusters, admin_people, admin_preflight, admin_quotas, supplies
+from jobs.pages import admin, admin_clusters, admin_nodes, admin_people, admin_preflight, admin_quotas, admin_water, supplies
 
 app_name = "admin_console"
 urlpatterns = [
-    path("nodes/", admin.nodes, name="nodes"),
+    path("water/", admin_water.water, name="water"),
+    path("nodes/", admin_nodes.nodes, name="nodes"),
+    path("nodes/<slug:cluster>/<str:node>/<node_act:act>/", admin_nodes.act, name="node_act"),
     path("clusters/", admin_clusters.clusters, name="clusters"),
     path("clusters/<slug:cluster>/credentials/", admin_clusters.credentials, name="cluster_credentials"),
     path("clusters/<slug:cluster>/forget/", admin_clusters.forget, name="cluster_forget"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import plotly
 from django.conf import settings
 
 TEMPLATES = Path(settings.BASE_DIR) / "templates"
@@ -83,6 +84,20 @@ def test_every_vendored_file_is_named_with_its_licence() -> None:
     assert folders == set(re.findall(r"\| `(\w+)/` \|", readme))
     for folder in folders:
         assert list((vendor / folder).glob("LICENSE*")), folder
+
+
+def test_the_chart_library_is_the_version_that_its_python_package_brings() -> None:
+    """Two that disagree would understand figures differently."""
+    ours = (STATIC / "vendor/plotly/plotly-cartesian.min.js").read_text()[:200]
+    version = re.search(r"v(\d+\.\d+\.\d+)", ours)
+    theirs = (Path(plotly.__file__).parent / "package_data/plotly.min.js").read_text()[:200]
+    assert version is not None and f"v{version[1]}" in theirs
+    assert f"| `plotly.js-cartesian-dist-min` | {version[1]} |" in (STATIC / "vendor/README.md").read_text()
+
+
+def test_the_chart_library_is_loaded_by_pages_with_a_chart_alone() -> None:
+    loading = {path.name for path in TEMPLATES.rglob("*.html") if "vendor/plotly" in path.read_text()}
+    assert loading == {path.name for path in TEMPLATES.rglob("*.html") if "data-figure" in path.read_text()}
 
 
 def test_no_template_needs_inline_styles_or_scripts() -> None:

@@ -116,6 +116,7 @@ MATRIX: dict[str, dict[str, Row]] = {
         "GET": Row(admins(302, 200)),
         "POST": Row(admins(302, 302), {"act": "storage", "storage-volume": "team-files"}),
     },
+    "admin_console:water": {"GET": Row(admins(302, 200))},
     "admin_console:nodes": {"GET": Row(admins(302, 200))},
     "admin_console:clusters": {
         "GET": Row(admins(302, 200)),

@@ -74,7 +74,7 @@ def test_free_cards_in_pieces_are_told_from_those_that_can_be_used(cast: Cast) -
         Node.objects.filter(pk=node.pk).update(holders=[{**holder, "cards": used}])
     row = next(row for row in group_levels({group.pk: [Gang(1, 8)]}) if row.group == group)
     assert (row.level.free, row.level.unusable, row.unusable_exact) == (8, 8, True)
-    assert (row.largest_block, row.wanted_block, row.waiting) == (5, 8, 8)
+    assert (row.free_blocks, row.largest_waiting, row.waiting) == ((5, 3), Gang(1, 8), 8)
 
 
 def test_shared_pools_are_in_no_sum_of_cards(cast: Cast) -> None:
