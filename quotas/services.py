@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from django.db import transaction
-from django.db.models import Sum
-from django.utils.translation import gettext_lazy as _
 
 from accounts import audit
 from accounts.actors import Actor
@@ -14,14 +12,16 @@ from accounts.models import Team
 from accounts.policy import Action, require
 from accounts.services import team_create
 from clusters.contract import GroupQuota, QueuePlan, QuotaPlan, QuotaSyncReport
-from clusters.models import Cluster, Node, NodeGroup
+from clusters.models import Cluster, NodeGroup
 from clusters.services import backend, is_remote
 from common.errors import FieldProblem, InvalidInput
 from common.hints import send
 from common.rows import insert_many
-from quotas.domain.shares import WHOLE, apportion
-from quotas.models import Demand, LocalQueue, Share, TeamQueue
-from quotas.selectors.local_queues import local_queue_plans
+from quotas.domain.plan import STEP, TAKES_UP_TO, Division, limit_in_cards, problems, with_points
+from quotas.domain.shares import WHOLE
+from quotas.models import Demand, LocalQueue, QuotaVersion, Share, TeamQueue
+from quotas.plans.errors import sentence
+from quotas.plans.store import Act, Stored, cards_now, divided_cards, locked, write
 
 
 @transaction.atomic
@@ -50,81 +50,87 @@ def team_open(*, actor: Actor, name: str) -> Team:
 
 @transaction.atomic
 def shares_equal(*, actor: Actor) -> None:
-    """Give all teams the same share of every node group; what does not divide goes to the common pool.
+    """Give all teams the same share of every node group, in steps of 0.1 %; the rest goes to the common pool.
 
-    Raises NotAllowed.
+    One version for each cluster. Raises NotAllowed, InvalidInput.
     """
     require(actor, Action.SHARES_MANAGE)
-    queues: dict[int, list[int]] = {}
+    queues: dict[int, list[str]] = {}
     for queue in TeamQueue.objects.filter(team__archived_at=None).order_by("pk"):
-        queues.setdefault(queue.cluster_id, []).append(queue.pk)
-    for group in NodeGroup.objects.filter(cluster__in=queues).order_by("pk"):
-        ids = queues[group.cluster_id]
-        shares_set(actor=actor, group=group, basis_points=dict.fromkeys(ids, WHOLE // len(ids)))
+        queues.setdefault(queue.cluster_id, []).append(queue.slug)
+    for cluster in Cluster.objects.filter(pk__in=queues).order_by("pk"):
+        slugs = queues[cluster.pk]
+        share = WHOLE // len(slugs) // STEP * STEP
+        before = locked(cluster)
+        points = {group: dict.fromkeys(slugs, share) for group in before.group_ids}
+        _write_points(cluster, before, points, Act("shares.set", QuotaVersion.Cause.EDIT, actor=actor))
 
 
 @transaction.atomic
 def shares_set(*, actor: Actor | None, group: NodeGroup, basis_points: Mapping[int, int]) -> None:
     """Set the shares of one node group by team queue id; the rest of 100 % is the common pool (decision 55).
 
-    Queues that are left out keep theirs. Raises NotAllowed, InvalidInput (a negative share, or more than 100 %
-    together).
+    Queues that are left out keep theirs. The change is a version of the cluster's plan like any other. Raises
+    NotAllowed, InvalidInput (negative, finer than 0.1 %, or more than 100 % together).
     """
     if actor is not None:
         require(actor, Action.SHARES_MANAGE)
-    if any(points < 0 for points in basis_points.values()):
-        raise InvalidInput([FieldProblem("shares", "negative", _("A share cannot be negative."))])
-    NodeGroup.objects.select_for_update().get(pk=group.pk)
-    kept = Share.objects.filter(group=group).exclude(queue__in=basis_points).aggregate(total=Sum("basis_points"))
-    if sum(basis_points.values()) + (kept["total"] or 0) > WHOLE:
-        raise InvalidInput(
-            [FieldProblem("shares", "above_whole", _("The shares of a node group must not exceed 100 % together."))]
-        )
-    for queue_id, points in basis_points.items():
-        Share.objects.update_or_create(queue_id=queue_id, group=group, defaults={"basis_points": points})
-    _recompute(group)
-    audit.record(
-        actor,
+    before = locked(group.cluster)
+    names = {pk: name for name, pk in before.queue_ids.items()}
+    act = Act(
         "shares.set",
-        target_type="group",
-        target_id=group.slug,
-        shares={str(queue_id): points for queue_id, points in basis_points.items()},
+        QuotaVersion.Cause.EDIT,
+        actor=actor,
+        target=("group", group.slug),
+        detail={"shares": {str(queue_id): points for queue_id, points in basis_points.items()}},
     )
+    named = {names[queue_id]: points for queue_id, points in basis_points.items()}
+    _write_points(group.cluster, before, {group.slug: named}, act)
 
 
-def _recompute(group: NodeGroup) -> None:
-    """Nominal cards of every share of a group from its installed cards."""
-    cards = Node.objects.filter(group=group).aggregate(total=Sum("installed"))["total"] or 0
-    shares = list(Share.objects.filter(group=group).select_related("queue"))
-    parts = apportion(cards, {share.queue.slug: share.basis_points for share in shares})
-    for share in shares:
-        nominal = parts.nominal[share.queue.slug]
-        if share.nominal != nominal:
-            Share.objects.filter(pk=share.pk).update(nominal=nominal)
+def _write_points(cluster: Cluster, before: Stored, points: Mapping[str, Mapping[str, int]], act: Act) -> None:
+    """Write percents by group and queue, and leave limits and rules as they are."""
+    plan = with_points(before.division.plan, points)
+    found = problems(plan, before.division.plan, queues=before.queue_ids, groups=before.group_ids)
+    if found:
+        each = min(found, key=lambda problem: problem.code != "above_whole")
+        raise InvalidInput([FieldProblem("shares", each.code, sentence(each))])
+    write(cluster, before, Division(plan, cards_now(cluster, before)), act)
 
 
 def quota_plan(cluster: Cluster) -> QuotaPlan:
     """All team queues of a cluster as they shall be there, and its common pool."""
     queues = []
-    local_queues = local_queue_plans(cluster)
-    given: dict[int, int] = {}
+    cards = divided_cards(cluster)
+    left = dict(cards)
     for queue in TeamQueue.objects.filter(cluster=cluster).select_related("team").order_by("slug"):
         shares = list(queue.shares.select_related("group").order_by("group__position"))
         for share in shares:
-            given[share.group_id] = given.get(share.group_id, 0) + share.nominal
+            left[share.group.slug] -= share.nominal
         queues.append(
             QueuePlan(
                 queue=queue.slug,
                 space=queue.team.space,
-                quotas=tuple(GroupQuota(share.group.slug, share.nominal) for share in shares),
-                **local_queues[queue.pk],
+                quotas=tuple(_group_quota(share, cards[share.group.slug]) for share in shares),
+                strict=queue.strict,
+                reclaims=queue.reclaims,
+                borrow_preempts_up_to=TAKES_UP_TO[queue.rank],
+                local_queues=tuple(queue.local_queues.order_by("slug").values_list("slug", flat=True)),
             )
         )
-    pool = tuple(
-        GroupQuota(group.slug, max(0, (group.total or 0) - given.get(group.pk, 0)))
-        for group in cluster.groups.annotate(total=Sum("nodes__installed"))
+    return QuotaPlan(
+        queues=tuple(queues),
+        pool=tuple(GroupQuota(group, max(0, cards)) for group, cards in left.items()),
     )
-    return QuotaPlan(queues=tuple(queues), pool=pool)
+
+
+def _group_quota(share: Share, cards: int) -> GroupQuota:
+    return GroupQuota(
+        share.group.slug,
+        share.nominal,
+        borrow_limit=limit_in_cards(cards, share.borrow_basis_points),
+        lend_limit=limit_in_cards(cards, share.lend_basis_points),
+    )
 
 
 def quotas_apply(cluster: Cluster) -> QuotaSyncReport:
