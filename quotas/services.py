@@ -22,6 +22,7 @@ from quotas.domain.shares import WHOLE
 from quotas.models import Demand, LocalQueue, QuotaVersion, Share, TeamQueue
 from quotas.plans.errors import sentence
 from quotas.plans.store import Act, Stored, cards_now, divided_cards, locked, write
+from quotas.selectors.local_queues import local_queue_plans
 
 
 @transaction.atomic
@@ -101,6 +102,7 @@ def _write_points(cluster: Cluster, before: Stored, points: Mapping[str, Mapping
 def quota_plan(cluster: Cluster) -> QuotaPlan:
     """All team queues of a cluster as they shall be there, and its common pool."""
     queues = []
+    local_queues = local_queue_plans(cluster)
     cards = divided_cards(cluster)
     left = dict(cards)
     for queue in TeamQueue.objects.filter(cluster=cluster).select_related("team").order_by("slug"):
@@ -115,7 +117,7 @@ def quota_plan(cluster: Cluster) -> QuotaPlan:
                 strict=queue.strict,
                 reclaims=queue.reclaims,
                 borrow_preempts_up_to=TAKES_UP_TO[queue.rank],
-                local_queues=tuple(queue.local_queues.order_by("slug").values_list("slug", flat=True)),
+                **local_queues[queue.pk],
             )
         )
     return QuotaPlan(

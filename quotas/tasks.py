@@ -12,6 +12,7 @@ from clusters.models import Cluster
 from clusters.services import cluster_failed, is_silence, resting_clusters
 from common.hints import send
 from quotas.cluster_services import shares_complete
+from quotas.plans.services import plan_follow
 from quotas.services import quotas_apply
 
 logger = logging.getLogger(__name__)
@@ -31,11 +32,12 @@ def quotas_apply_task() -> None:
 
 @shared_task(name="quotas.apply_cluster")
 def quotas_apply_cluster_task(cluster_id: int) -> None:
-    """Bring one cluster's quotas to what is planned."""
+    """Divide the cards one cluster has now, and bring its quotas to what is planned."""
     cluster = Cluster.objects.filter(pk=cluster_id).first()
     if cluster is None:
         return
     shares_complete(cluster)
+    plan_follow(cluster, timezone.now())
     try:
         report = quotas_apply(cluster)
     except BackendError as error:

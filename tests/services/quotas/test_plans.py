@@ -17,6 +17,7 @@ from quotas.plans.errors import ChangedMeanwhile
 from quotas.plans.services import plan_follow, plan_recount, plan_rollback, plan_save
 from quotas.plans.store import stored
 from quotas.services import quota_plan, quotas_apply, shares_equal, shares_set
+from quotas.tasks import quotas_apply_cluster_task
 from tests.cast import Cast
 from tests.services.support import refused, row_counts
 
@@ -277,3 +278,13 @@ def test_lowering_a_quota_under_its_use_stops_nothing_and_says_over(cast: Cast) 
     before = nominals(cast)
     save(cast, parts(vision=0))
     assert nominals(cast) == before | {"vision": 0}
+
+
+def test_the_periodic_task_follows_the_nodes_before_it_brings_the_quotas(cast: Cast) -> None:
+    many_nodes(cast)
+    out(cast, "h100", 2)
+    Cluster.objects.update(synced_at=timezone.now())
+    quotas_apply_cluster_task(cast.cluster.pk)
+    assert sum(nominals(cast).values()) == 336
+    pool = {quota.node_group: quota.nominal for quota in quota_plan(cast.cluster).pool}
+    assert pool["h100"] == 0
