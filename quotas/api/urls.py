@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from django.urls import path
 
-from quotas.api import clusters, rows, views
+from quotas.api import clusters, local_queues, rows, views
 
 urlpatterns = [
     path("quotas", rows.QuotasView.as_view(), name="quotas"),
     path("quotas/<slug:queue>", rows.QueueQuotasView.as_view(), name="quotas-of-queue"),
     path("quotas/<slug:queue>/<slug:local>", rows.LocalQueueQuotasView.as_view(), name="quotas-of-local-queue"),
+    path("queues", local_queues.LocalQueuesView.as_view(), name="queues"),
+    path("queues/<slug:queue>/<slug:local>", local_queues.LocalQueueDetailView.as_view(), name="queue"),
+    path("queues/<slug:queue>/<slug:local>/hold", local_queues.LocalQueueHoldView.as_view(), name="queue-hold"),
+    path("queues/<slug:queue>/<slug:local>/drain", local_queues.LocalQueueDrainView.as_view(), name="queue-drain"),
+    path("queues/<slug:queue>/<slug:local>/reopen", local_queues.LocalQueueReopenView.as_view(), name="queue-reopen"),
     path("clusters", clusters.ClustersView.as_view(), name="clusters"),
     path("clusters/<slug:cluster>", clusters.ClusterDetailView.as_view(), name="cluster"),
     path("clusters/<slug:cluster>/credentials", clusters.CredentialsView.as_view(), name="cluster-credentials"),

@@ -63,6 +63,7 @@ class LocalQueueView:
     """One local queue for people. ``jobs`` wait or run in it now; ``can_close`` when there are none."""
 
     pk: int
+    queue: str
     slug: str
     name: str
     team: str
@@ -81,10 +82,6 @@ class LocalQueueView:
     @property
     def can_close(self) -> bool:
         return not self.is_default and not self.jobs
-
-    @property
-    def address(self) -> str:
-        return f"{self.team_slug}/{self.slug}"
 
 
 def local_queue_views(*, viewer: Actor, team_id: int | None = None) -> list[LocalQueueView]:
@@ -111,6 +108,7 @@ def local_queue_view(local: LocalQueue, *, jobs: int, weighs: bool) -> LocalQueu
     team, cluster = local.queue.team, local.queue.cluster
     return LocalQueueView(
         pk=local.pk,
+        queue=local.queue.slug,
         slug=local.slug,
         name=local.name,
         team=team.name,
@@ -130,6 +128,8 @@ def local_queue_view(local: LocalQueue, *, jobs: int, weighs: bool) -> LocalQueu
 
 def team_queue_get(*, viewer: Actor, queue: str, cluster: str = "") -> TeamQueue:
     """A team queue by its name; without a cluster the default one's, else the first. Raises NotFound."""
+    if "\x00" in queue + cluster:
+        raise NotFound("not_found", _("There is no such queue, or you may not see it."))
     rows = TeamQueue.objects.filter(slug=queue).select_related("cluster", "team")
     teams = teams_where(viewer, Action.QUOTA_VIEW)
     if teams is not None:

@@ -22,11 +22,14 @@ from clusters.supply_services import dataset_set, registry_set, variables_set
 from common.ids import new_ulid
 from jobs.models import Attempt, Job
 from jobs.services.submit import job_submit
+from quotas.models import LocalQueue
 from tests.cast import Cast, build_cast
 from tests.policy.addresses import ACTORS, MATRIX, SOON, Row
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+LOCAL_QUEUE = ("api:queue", "api:queue-hold", "api:queue-drain", "api:queue-reopen")
 SUPPLIES = ("team:supplies", "admin_console:supplies", "api:supplies", "api:team-rules", "api:storage")
+NODE_ACTS = ("cordon", "uncordon", "trust")
 OPERATORS = "admin"  # namespace of Django's own admin, one rule for all of it
 
 
@@ -62,6 +65,7 @@ class Scene:
         dataset_set(actor=cast.actor("admin"), **place, name="imagenet", volume="data")
         variables_set(actor=lead, **place, name="wandb", values={"A": "1"})
         registry_set(actor=lead, **place, name="harbor", server="registry.example", username="robot", password="x")
+        LocalQueue.objects.create(queue=cast.queues["vision"], slug="night", name="Night")
         self.arguments: dict[str, dict[str, Any]] = {
             "accounts:token_revoke": {"public_id": token.public_id},
             "accounts:session_end": {"pk": session.pk},
@@ -77,11 +81,16 @@ class Scene:
             "admin_console:cluster_credentials": {"cluster": far.slug},
             "admin_console:cluster_forget": {"cluster": far.slug},
             "admin_console:preflight": {"cluster": cast.cluster.slug},
+            "admin_console:node_act": {"cluster": cast.cluster.slug, "node": "h100-01", "act": "cordon"},
+            **{f"api:node-{act}": {"cluster": cast.cluster.slug, "node": "h100-01"} for act in NODE_ACTS},
             "admin_console:notice_seen": {"pk": notice.pk},
             "api:cluster-preflight": {"cluster": cast.cluster.slug},
+            "api:water-level": {"cluster": cast.cluster.slug},
+            "api:water-level-history": {"cluster": cast.cluster.slug},
             "api:notice-seen": {"pk": notice.pk},
             "api:cluster": {"cluster": far.slug},
             "api:cluster-credentials": {"cluster": far.slug},
+            **{name: {"queue": "vision", "local": "night"} for name in LOCAL_QUEUE},
             "api:quotas-of-queue": {"queue": "vision"},
             "api:quotas-of-local-queue": {"queue": "vision", "local": "default"},
             "api:shares": {"cluster": cast.cluster.slug, "group": "h100"},

@@ -1,0 +1,234 @@
+"""The API about local queues: a lead's own, without an admin. Every change takes `dry_run`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.api.base import actor_of_request
+from common.api import errors, field_names, object_body
+from common.errors import FieldProblem, InvalidInput
+from quotas import local_queues
+from quotas.models import LocalQueue
+from quotas.selectors.local_queues import (
+    LocalQueueView,
+    local_queue_get,
+    local_queue_view,
+    local_queue_views,
+    team_queue_get,
+    weighing_clusters,
+)
+from quotas.services import quotas_bring
+
+
+class LocalQueueOut(serializers.Serializer[Any]):
+    """What a team has below its quota. It is stopped while it is held (new jobs wait) or draining (none are taken)."""
+
+    queue = serializers.CharField(help_text="The team queue.")
+    slug = serializers.CharField()
+    name = serializers.CharField()
+    team = serializers.CharField()
+    cluster = serializers.CharField()
+    state = serializers.ChoiceField(choices=LocalQueue.State.values)
+    reason = serializers.CharField(allow_blank=True)
+    by = serializers.CharField(allow_blank=True, help_text="Who brought it into its state.")
+    since = serializers.DateTimeField(allow_null=True)
+    weight = serializers.IntegerField()
+    weighs = serializers.BooleanField(help_text="Its cluster orders jobs by what local queues used and their weights.")
+    is_default = serializers.BooleanField(help_text="Jobs that name no local queue go here.")
+    jobs = serializers.IntegerField(help_text="Jobs that wait or run in it.")
+
+
+class LocalQueueIn(serializers.Serializer[Any]):
+    queue = serializers.CharField(help_text="The team queue.")
+    cluster = serializers.CharField(required=False, help_text="Where the team has queues on several clusters.")
+    name = serializers.CharField(max_length=local_queues.NAME_MAX)
+    weight = serializers.IntegerField(required=False, min_value=1, max_value=local_queues.WEIGHT_MAX)
+
+
+class LocalQueueChangeIn(serializers.Serializer[Any]):
+    name = serializers.CharField(required=False, max_length=local_queues.NAME_MAX)
+    weight = serializers.IntegerField(required=False, min_value=1, max_value=local_queues.WEIGHT_MAX)
+    is_default = serializers.BooleanField(required=False, help_text="Only true: another one becomes it instead.")
+
+
+class StopIn(serializers.Serializer[Any]):
+    reason = serializers.CharField(max_length=local_queues.REASON_MAX)
+
+
+DRY_RUN = OpenApiParameter("dry_run", bool, description="Check everything, answer what would be, and keep nothing.")
+CLUSTER = OpenApiParameter("cluster", str, description="Where the team has queues on several clusters.")
+_NAMES = field_names(LocalQueueOut)
+
+
+class LocalQueuesView(APIView):
+    @extend_schema(
+        operation_id="queues_list", responses={200: LocalQueueOut(many=True), **errors(401)}, tags=["queues"]
+    )
+    def get(self, request: Request) -> Response:
+        """The local queues of one's teams, for admins those of all, with what waits or runs in them."""
+        return Response([_body(view) for view in local_queue_views(viewer=actor_of_request(request))])
+
+    @extend_schema(
+        operation_id="queues_create",
+        request=LocalQueueIn,
+        parameters=[DRY_RUN],
+        responses={200: LocalQueueOut, 201: LocalQueueOut, **errors(400, 401, 403, 404, 409)},
+        tags=["queues"],
+    )
+    def post(self, request: Request) -> Response:
+        """Add a local queue to a team's queue; for its leads and platform admins. 200 for a dry run."""
+        actor, body, dry_run = actor_of_request(request), object_body(request), _is_dry_run(request)
+        queue = team_queue_get(viewer=actor, queue=_text(body, "queue"), cluster=_text(body, "cluster"))
+        local = local_queues.local_queue_create(
+            actor=actor, queue=queue, name=body.get("name"), weight=body.get("weight", 1), dry_run=dry_run
+        )
+        local.queue = queue
+        return _answer(local, dry_run, status.HTTP_200_OK if dry_run else status.HTTP_201_CREATED)
+
+
+class LocalQueueDetailView(APIView):
+    @extend_schema(
+        operation_id="queues_change",
+        request=LocalQueueChangeIn,
+        parameters=[CLUSTER, DRY_RUN],
+        responses={200: LocalQueueOut, **errors(400, 401, 403, 404, 409)},
+        tags=["queues"],
+    )
+    def patch(self, request: Request, queue: str, local: str) -> Response:
+        """Give a local queue another name or weight, or make it the default one."""
+        body = object_body(request)
+        is_default = body.get("is_default", False)
+        if not isinstance(is_default, bool):
+            raise InvalidInput([FieldProblem("is_default", "not_a_boolean", _("Send true or false."))])
+
+        def change(found: LocalQueue, dry_run: bool) -> LocalQueue:
+            return local_queues.local_queue_change(
+                actor=actor_of_request(request),
+                local=found,
+                name=body.get("name"),
+                weight=body.get("weight"),
+                is_default=is_default,
+                dry_run=dry_run,
+            )
+
+        return _changed(request, queue, local, change)
+
+    @extend_schema(
+        operation_id="queues_close",
+        parameters=[CLUSTER, DRY_RUN],
+        responses={200: LocalQueueOut, **errors(401, 403, 404, 409)},
+        tags=["queues"],
+    )
+    def delete(self, request: Request, queue: str, local: str) -> Response:
+        """Close an empty local queue; jobs that ended there still name it."""
+        return _changed(
+            request,
+            queue,
+            local,
+            lambda found, dry_run: local_queues.local_queue_close(
+                actor=actor_of_request(request), local=found, dry_run=dry_run
+            ),
+        )
+
+
+class LocalQueueHoldView(APIView):
+    @extend_schema(
+        operation_id="queues_hold",
+        request=StopIn,
+        parameters=[CLUSTER, DRY_RUN],
+        responses={200: LocalQueueOut, **errors(400, 401, 403, 404, 409)},
+        tags=["queues"],
+    )
+    def post(self, request: Request, queue: str, local: str) -> Response:
+        """New jobs wait and nothing starts; what runs goes on."""
+        return _stopped(request, queue, local, local_queues.local_queue_hold)
+
+
+class LocalQueueDrainView(APIView):
+    @extend_schema(
+        operation_id="queues_drain",
+        request=StopIn,
+        parameters=[CLUSTER, DRY_RUN],
+        responses={200: LocalQueueOut, **errors(400, 401, 403, 404, 409)},
+        tags=["queues"],
+    )
+    def post(self, request: Request, queue: str, local: str) -> Response:
+        """New jobs are refused and nothing starts; what runs ends."""
+        return _stopped(request, queue, local, local_queues.local_queue_drain)
+
+
+class LocalQueueReopenView(APIView):
+    @extend_schema(
+        operation_id="queues_reopen",
+        request=None,
+        parameters=[CLUSTER, DRY_RUN],
+        responses={200: LocalQueueOut, **errors(401, 403, 404, 409)},
+        tags=["queues"],
+    )
+    def post(self, request: Request, queue: str, local: str) -> Response:
+        """New jobs are taken and started again."""
+        return _changed(
+            request,
+            queue,
+            local,
+            lambda found, dry_run: local_queues.local_queue_reopen(
+                actor=actor_of_request(request), local=found, dry_run=dry_run
+            ),
+        )
+
+
+def _stopped(request: Request, queue: str, local: str, stop: Callable[..., LocalQueue]) -> Response:
+    reason = object_body(request).get("reason")
+    return _changed(
+        request,
+        queue,
+        local,
+        lambda found, dry_run: stop(actor=actor_of_request(request), local=found, reason=reason, dry_run=dry_run),
+    )
+
+
+def _changed(request: Request, queue: str, local: str, change: Callable[[LocalQueue, bool], LocalQueue]) -> Response:
+    dry_run = _is_dry_run(request)
+    cluster = request.query_params.get("cluster", "")
+    found = local_queue_get(viewer=actor_of_request(request), queue=queue, local=local, cluster=cluster)
+    changed = change(found, dry_run)
+    changed.queue = found.queue
+    return _answer(changed, dry_run)
+
+
+def _answer(local: LocalQueue, dry_run: bool, code: int = status.HTTP_200_OK) -> Response:
+    """The queue as it is now, or would be; brought to its cluster."""
+    cluster = local.queue.cluster
+    if not dry_run:
+        quotas_bring(cluster)
+    view = local_queue_view(local, jobs=local.demands.count(), weighs=cluster.pk in weighing_clusters([cluster.pk]))
+    return Response(_body(view), status=code)
+
+
+def _body(view: LocalQueueView) -> dict[str, Any]:
+    named = {"team": view.team_slug, "cluster": view.cluster_slug}
+    return {name: getattr(view, name) for name in _NAMES if name not in named} | named
+
+
+def _text(body: dict[str, Any], name: str) -> str:
+    value = body.get(name, "")
+    if not isinstance(value, str) or "\x00" in value:
+        raise InvalidInput([FieldProblem(name, "not_text", _("Write this as text."))])
+    return value
+
+
+def _is_dry_run(request: Request) -> bool:
+    """As in the address, or in the body; a word that is neither yes nor no never changes anything."""
+    body = request.data if isinstance(request.data, dict) else {}
+    asked = body.get("dry_run", request.query_params.get("dry_run", "false").lower())
+    if asked not in (True, False, "1", "0", "true", "false", ""):
+        raise InvalidInput([FieldProblem("dry_run", "not_a_boolean", _("Send true or false."))])
+    return asked in (True, "1", "true")

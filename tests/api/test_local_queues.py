@@ -1,0 +1,93 @@
+"""`/queues`: a lead's own local queues by script; every change can be tried without effect."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from quotas.models import LocalQueue
+from quotas.services import quota_plan
+from tests.api.client import Api, refused
+from tests.cast import Cast
+
+KEYS = {
+    "queue", "slug", "name", "team", "cluster", "state", "reason", "by", "since", "weight", "weighs", "is_default",
+    "jobs",
+}  # fmt: skip
+NIGHT = {"queue": "vision", "name": "Night", "weight": 3}
+
+
+@pytest.fixture
+def cast(standing_cast: Cast) -> Cast:
+    return standing_cast
+
+
+def test_a_lead_makes_changes_stops_and_closes_a_queue(cast: Cast) -> None:
+    api = Api("lead-vision")
+    made = api.call("POST", "queues", NIGHT)
+    assert made.status_code == 201 and set(made.json()) == KEYS
+    assert (made.json()["slug"], made.json()["weight"], made.json()["weighs"]) == ("night", 3, False)
+    assert api.call("PATCH", "queues/vision/night", {"name": "Late", "weight": 1}).json()["name"] == "Late"
+    held = api.call("POST", "queues/vision/night/hold", {"reason": "Storage is moved"}).json()
+    assert (held["state"], held["reason"], held["by"]) == ("held", "Storage is moved", "lead-vision")
+    assert [q.held_local_queues for q in quota_plan(cast.cluster).queues if q.queue == "vision"] == [("night",)]
+    assert api.call("POST", "queues/vision/night/drain", {"reason": "Over"}).json()["state"] == "draining"
+    assert api.call("POST", "queues/vision/night/reopen").json()["state"] == "open"
+    assert api.call("DELETE", "queues/vision/night").json()["state"] == "closed"
+    assert refused(api, 404, "POST", "queues/vision/night/reopen") == [(None, "not_found")]
+    assert [queue["slug"] for queue in api.get("queues")] == ["default"]
+
+
+def test_another_default_is_chosen_with_true(cast: Cast) -> None:
+    api = Api("lead-vision")
+    api.call("POST", "queues", NIGHT)
+    assert api.call("PATCH", "queues/vision/night", {"is_default": True}).json()["is_default"] is True
+    assert [(q["slug"], q["is_default"]) for q in api.get("queues")] == [("night", True), ("default", False)]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "answer"),
+    [
+        ("POST", "queues", NIGHT | {"name": "Day"}, {"slug": "day", "state": "open"}),
+        ("PATCH", "queues/vision/night", {"name": "Late"}, {"slug": "night", "name": "Late"}),
+        ("POST", "queues/vision/night/hold", {"reason": "x"}, {"state": "held", "reason": "x"}),
+        ("POST", "queues/vision/night/drain", {"reason": "x"}, {"state": "draining"}),
+        ("POST", "queues/vision/night/reopen", None, {"state": "open"}),
+        ("DELETE", "queues/vision/night", None, {"state": "closed"}),
+    ],
+)
+def test_a_dry_run_answers_what_would_be_and_keeps_nothing(
+    cast: Cast, method: str, path: str, body: Any, answer: dict[str, Any]
+) -> None:
+    api = Api("lead-vision")
+    api.call("POST", "queues", NIGHT)
+    before = list(LocalQueue.objects.order_by("pk").values())
+    for address, data in ((f"{path}?dry_run=true", body), (path, {**(body or {}), "dry_run": True})):
+        found = api.call(method, address, data)
+        assert found.status_code == 200
+        assert answer.items() <= found.json().items()
+    assert list(LocalQueue.objects.order_by("pk").values()) == before
+    assert refused(api, 400, method, f"{path}?dry_run=perhaps", body) == [("dry_run", "not_a_boolean")]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "problem", "status"),
+    [
+        ("POST", "queues", {"queue": "vision"}, ("name", "not_text"), 400),
+        ("POST", "queues", {"name": "x"}, (None, "not_found"), 404),
+        ("POST", "queues", {"queue": 1, "name": "x"}, ("queue", "not_text"), 400),
+        ("POST", "queues", {"queue": "a\x00", "name": "x"}, ("queue", "not_text"), 400),
+        ("POST", "queues", {"queue": "vision", "name": "x", "cluster": "elsewhere"}, (None, "not_found"), 404),
+        ("PATCH", "queues/vision/default", {"weight": 0}, ("weight", "out_of_range"), 400),
+        ("PATCH", "queues/vision/default", {"is_default": "yes"}, ("is_default", "not_a_boolean"), 400),
+        ("PATCH", "queues/vision/none", {"weight": 1}, (None, "not_found"), 404),
+        ("POST", "queues/vision/default/hold", {}, ("reason", "required"), 400),
+        ("POST", "queues/vision/default/drain?cluster=%00", {"reason": "x"}, (None, "not_found"), 404),
+        ("DELETE", "queues/vision/default", None, (None, "is_default"), 409),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    cast: Cast, method: str, path: str, body: Any, problem: tuple[str | None, str], status: int
+) -> None:
+    assert refused(Api("lead-vision"), status, method, path, body) == [problem]
