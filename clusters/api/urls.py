@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from django.urls import path
 
-from clusters.api import preflight, supplies, views
+from clusters.api import preflight, supplies, views, water
 
 urlpatterns = [
     path("groups", views.GroupsView.as_view(), name="groups"),
     path("clusters/<slug:cluster>/preflight", preflight.ClusterPreflightView.as_view(), name="cluster-preflight"),
+    path("clusters/<slug:cluster>/water-level", water.WaterLevelView.as_view(), name="water-level"),
+    path("clusters/<slug:cluster>/water-level/history", water.WaterHistoryView.as_view(), name="water-level-history"),
     path("notices", preflight.NoticesView.as_view(), name="notices"),
     path("notices/<int:pk>/seen", preflight.NoticeSeenView.as_view(), name="notice-seen"),
     path("archives", supplies.ArchivesView.as_view(), name="archives"),
