@@ -29,6 +29,7 @@ from clusters.preflight.words import Feature, Verdict
 from clusters.registry import backend_class, backend_for
 from common.errors import DomainError, FieldProblem, InvalidInput, NotFound
 from common.hints import send
+from common.texts import storable
 
 REASON_MAX = 300
 UNSEEN_AFTER = timedelta(minutes=2)
@@ -69,7 +70,7 @@ def node_cordon(*, actor: Actor, cluster: Cluster, node: str, reason: str, dry_r
     """
     require(actor, Action.CLUSTER_MANAGE)
     found = _found(cluster, node)
-    reason = clean_reason(reason)
+    node, reason = found.name, clean_reason(reason)
     if NodeCordon.objects.filter(cluster=cluster, node=node, lifted_at=None).exists():
         raise _closed_already()
     _ask(cluster, node, schedulable=False, dry_run=dry_run)
@@ -90,10 +91,11 @@ def node_uncordon(*, actor: Actor, cluster: Cluster, node: str, reason: str = ""
     """
     require(actor, Action.CLUSTER_MANAGE)
     found = _found(cluster, node)
+    node = found.name
     is_ours = NodeCordon.objects.filter(cluster=cluster, node=node, lifted_at=None).exists()
     if not is_ours and not _is_cordoned(found):
         raise DomainError("not_closed", _("Nobody has closed this node; only what its cluster says keeps work out."))
-    reason = reason.strip()[:REASON_MAX]
+    reason = clean_reason(reason) if reason.strip() else ""
     _ask(cluster, node, schedulable=True, dry_run=dry_run)
     if not dry_run:
         with transaction.atomic():
@@ -147,7 +149,7 @@ def cordons_settle(cluster: Cluster, inventory: ClusterInventory) -> None:
 
 def clean_reason(reason: str) -> str:
     """Raises InvalidInput for one that says nothing or too much."""
-    reason = " ".join(reason.split())
+    reason = " ".join(storable(reason).split())
     if not reason:
         raise InvalidInput([FieldProblem("reason", "blank", _("Say why, so that others know."))])
     if len(reason) > REASON_MAX:
@@ -179,7 +181,7 @@ def _ask(cluster: Cluster, node: str, *, schedulable: bool, dry_run: bool) -> No
 
 
 def _found(cluster: Cluster, name: str) -> Node:
-    node = Node.objects.filter(cluster=cluster, name=name).first()
+    node = Node.objects.filter(cluster=cluster, name=storable(name)).first()
     if node is None:
         raise _missing()
     return node

@@ -22,6 +22,7 @@ from clusters.nodes_cordon import clean_reason
 from clusters.nodes_models import NodeFailure, NodeSuspicion
 from common.errors import DomainError
 from common.hints import send
+from common.texts import storable
 
 KEPT = timedelta(days=7)
 """How long a failure is kept: far longer than it counts, so that people can look back."""
@@ -83,7 +84,7 @@ def suspicion_clear(*, actor: Actor, cluster: Cluster, node: str, reason: str) -
     """Trust a node again; failures up to now do not count any more. Raises NotAllowed, InvalidInput, DomainError."""
     require(actor, Action.CLUSTER_MANAGE)
     reason = clean_reason(reason)
-    changed = NodeSuspicion.objects.filter(cluster=cluster, node=node, cleared_at=None).update(
+    changed = NodeSuspicion.objects.filter(cluster=cluster, node=storable(node), cleared_at=None).update(
         cleared_at=timezone.now(), cleared_by=actor.user, cleared_reason=reason
     )
     if not changed:

@@ -2,9 +2,33 @@
 
 from __future__ import annotations
 
-from django.urls import path
+from django.urls import path, register_converter
 
-from jobs.pages import admin, admin_clusters, admin_nodes, admin_people, admin_preflight, admin_quotas, admin_water, supplies
+from jobs.pages import (
+    admin,
+    admin_clusters,
+    admin_nodes,
+    admin_people,
+    admin_preflight,
+    admin_quotas,
+    admin_water,
+    supplies,
+)
+
+
+class NodeActConverter:
+    """The name of an act on a node in an address; any other word is no address of ours."""
+
+    regex = "|".join(act.value for act in admin_nodes.NodeAct)
+
+    def to_python(self, value: str) -> admin_nodes.NodeAct:
+        return admin_nodes.NodeAct(value)
+
+    def to_url(self, value: admin_nodes.NodeAct | str) -> str:
+        return str(value)
+
+
+register_converter(NodeActConverter, "node_act")
 
 app_name = "admin_console"
 urlpatterns = [

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from django.urls import path
 
-from clusters.api import preflight, supplies, views, water
+from clusters.api import nodes, preflight, supplies, water
 
 urlpatterns = [
-    path("groups", views.GroupsView.as_view(), name="groups"),
+    path("groups", nodes.GroupsView.as_view(), name="groups"),
+    path("nodes/<slug:cluster>/<str:node>/cordon", nodes.NodeCordonView.as_view(), name="node-cordon"),
+    path("nodes/<slug:cluster>/<str:node>/uncordon", nodes.NodeUncordonView.as_view(), name="node-uncordon"),
+    path("nodes/<slug:cluster>/<str:node>/trust", nodes.NodeTrustView.as_view(), name="node-trust"),
     path("clusters/<slug:cluster>/preflight", preflight.ClusterPreflightView.as_view(), name="cluster-preflight"),
     path("clusters/<slug:cluster>/water-level", water.WaterLevelView.as_view(), name="water-level"),
     path("clusters/<slug:cluster>/water-level/history", water.WaterHistoryView.as_view(), name="water-level-history"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from clusters.contract import NodeHealth, SharingMode
+from clusters.contract import NodeHealth, NodeTrouble, SharingMode
 from clusters.selectors import GroupView, NodeView
 
 BAR_TOP = 16
@@ -61,6 +61,7 @@ class GroupDrawing:
     nodes: tuple[NodeDrawing, ...]
     bars: tuple[Bar, ...]
     is_sliced: bool
+    scattered: str  # how the free cards lie in pieces, as a sentence; '' where they do not
 
 
 def team_letters(names: Iterable[str]) -> dict[str, str]:
@@ -86,7 +87,26 @@ def _group(view: GroupView, team_of: Mapping[str, str], letters: Mapping[str, st
         nodes=tuple(_node(node, team_of, letters, is_sliced) for node in view.nodes),
         bars=() if is_sliced else _bars(view),
         is_sliced=is_sliced,
+        scattered="" if is_sliced else scattered(view),
     )
+
+
+def scattered(view: GroupView) -> str:
+    """What people should know about free cards that lie in pieces on nodes that are partly in use."""
+    whole, largest = view.group.cards_per_node, view.largest_free_block
+    pieces = [node.free for node in view.nodes if 0 < node.free < whole]
+    if not pieces:
+        return ""
+    if largest < whole and view.free >= whole:
+        return _(
+            "%(free)d cards are free, and yet no job of %(whole)d on one node could start: the largest piece has"
+            " %(largest)d."
+        ) % {"free": view.free, "whole": whole, "largest": largest}
+    return ngettext(
+        "%(cards)d of %(free)d free cards lies on a node that is partly in use.",
+        "%(cards)d of %(free)d free cards lie in pieces, on nodes that are partly in use.",
+        sum(pieces),
+    ) % {"cards": sum(pieces), "free": view.free}
 
 
 def _node(node: NodeView, team_of: Mapping[str, str], letters: Mapping[str, str], is_sliced: bool) -> NodeDrawing:
@@ -137,7 +157,8 @@ def _note(node: NodeView) -> tuple[str, str, bool]:
     if node.health == NodeHealth.DOWN.value:
         return _("not ready"), "wifi-off", True
     if node.health == NodeHealth.CORDONED.value:
-        return _("cordoned"), "tool", True
+        tainted = NodeTrouble.TAINTED in node.troubles and NodeTrouble.CORDONED not in node.troubles
+        return _("tainted") if tainted else _("cordoned"), "tool", True
     if node.sick:
         return ngettext("%(count)d sick", "%(count)d sick", node.sick) % {"count": node.sick}, "alert-triangle", True
     if node.free == 0:

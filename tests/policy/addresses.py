@@ -178,8 +178,6 @@ MATRIX: dict[str, dict[str, Row]] = {
     "api:cluster-preflight": {"GET": Row(admins(401, 200)), "POST": Row(admins(401, 202))},
     "api:water-level": {"GET": Row(admins(401, 200))},
     "api:water-level-history": {"GET": Row(admins(401, 200))},
-    "api:water-level": {"GET": Row(admins(401, 200))},
-    "api:water-level-history": {"GET": Row(admins(401, 200))},
     "api:notices": {"GET": Row(admins(401, 200))},
     "api:notice-seen": {"POST": Row(admins(401, 204))},
     "api:shares": {"PUT": Row(admins(401, 200), {"shares": {"vision": 4000}})},

@@ -87,8 +87,6 @@ class Scene:
             "api:cluster-preflight": {"cluster": cast.cluster.slug},
             "api:water-level": {"cluster": cast.cluster.slug},
             "api:water-level-history": {"cluster": cast.cluster.slug},
-            "api:water-level": {"cluster": cast.cluster.slug},
-            "api:water-level-history": {"cluster": cast.cluster.slug},
             "api:notice-seen": {"pk": notice.pk},
             "api:cluster": {"cluster": far.slug},
             "api:cluster-credentials": {"cluster": far.slug},
