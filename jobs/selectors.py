@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any
 
 from django.db.models import Case, Count, IntegerField, Q, QuerySet, Sum, Value, When
-from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy as _
 
 from accounts.actors import Actor
@@ -30,6 +29,7 @@ from jobs.domain.words import (
     priority_value,
 )
 from jobs.domain.words import Kind as JobKind
+from jobs.listing import SHOWN, jobs_listed
 from jobs.models import Attempt, Job, JobEvent, Run
 from jobs.privacy import facts_for, visible_names
 from jobs.reasons import event_text, reason_text
@@ -37,8 +37,13 @@ from jobs.services.operations import actions_of, refusal_of
 from quotas.models import LocalQueue
 
 _LIVE = [state.value for state in LIVE_STATES]
-_KEEPS_TRYING = Q(state=JobState.RETRYING.value, reason_code__in=sorted(KEEPS_TRYING))  # on the cards it has
-_WAITS = Q(state__in=WAITING_STATES) & ~_KEEPS_TRYING
+KEEPS_ITS_CARDS = Q(state=JobState.RETRYING.value, reason_code__in=sorted(KEEPS_TRYING))  # on the cards it has
+WAITS = Q(state__in=WAITING_STATES) & ~KEEPS_ITS_CARDS
+PRIORITY_ORDER = Case(
+    *(When(priority=p.value, then=Value(priority_value(p, JobKind.TRAINING))) for p in Priority),
+    default=Value(0),
+    output_field=IntegerField(),
+)
 
 
 # --------------------------------------------------------------------------- one job and lists
@@ -47,7 +52,7 @@ _WAITS = Q(state__in=WAITING_STATES) & ~_KEEPS_TRYING
 def jobs_visible(viewer: Actor) -> QuerySet[Job]:
     """Every job the viewer may see, with what a row shows."""
     rows = visible(viewer, Job.objects.all(), Action.JOB_VIEW)
-    return rows.select_related("team", "owner", "group", "cluster", "local_queue", "acted_by")
+    return rows.select_related(*SHOWN)
 
 
 def job_get(*, viewer: Actor, public_id: str) -> Job:
@@ -109,7 +114,7 @@ def _with_names(rows: QuerySet[Job], viewer: Actor, filters: JobFilters) -> Quer
 
 def job_list(*, viewer: Actor, filters: JobFilters, cursor: str | None = None) -> Page[Job]:
     """One page, newest first. Raises BadCursor."""
-    return keyset_page(job_rows(viewer=viewer, filters=filters), cursor)
+    return keyset_page(job_rows(viewer=viewer, filters=filters), cursor, read=jobs_listed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +144,7 @@ def job_board(*, viewer: Actor, filters: JobFilters, cursor: str | None = None) 
     if cursor:
         return JobBoard([], page)
     live = job_rows(viewer=viewer, filters=replace(filters, state="live")).order_by("-submitted_at", "-id")
-    return JobBoard(list(live[:LIVE_SHOWN]), page)
+    return JobBoard(jobs_listed(live[:LIVE_SHOWN]), page)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,14 +163,14 @@ def person_load(*, viewer: Actor, filters: JobFilters) -> PersonLoad:
     found = rows.order_by().aggregate(
         running=Sum("cards", filter=cards & Q(state=JobState.RUNNING.value)),
         creating=Sum("cards", filter=cards & Q(state=JobState.CREATING.value)),
-        waiting=Count("pk", filter=_WAITS & Q(held=False, rests_until=None)),
+        waiting=Count("pk", filter=WAITS & Q(held=False, rests_until=None)),
     )
     return PersonLoad(found["running"] or 0, found["creating"] or 0, found["waiting"])
 
 
 def jobs_by_ulid(*, viewer: Actor, ulids: Iterable[str]) -> dict[str, Job]:
     """Those of the named jobs that the viewer may see; one query."""
-    return {job.public_id: job for job in jobs_visible(viewer).filter(public_id__in=list(ulids))}
+    return {job.public_id: job for job in jobs_listed(jobs_visible(viewer).filter(public_id__in=list(ulids)))}
 
 
 ENDED_COUNTED = 200
@@ -329,83 +334,8 @@ def beneficiaries(*, viewer: Actor, job: Job, limit: int = 100) -> list[Job]:
 
     Those of its team, for admins those of all; one query.
     """
-    rows = jobs_visible(viewer).filter(_WAITS, group=job.group_id, held=False, rests_until=None)
+    rows = jobs_visible(viewer).filter(WAITS, group=job.group_id, held=False, rests_until=None)
     if not viewer.is_admin:
         rows = rows.filter(team=job.team_id)
     rows = rows.exclude(pk=job.pk).exclude(desired=Desired.CANCEL.value)
-    return list(rows.order_by(_PRIORITY_ORDER.desc(), "submitted_at", "id")[:limit])
-
-
-# --------------------------------------------------------------------------- a team's queue and who fills it
-
-
-_PRIORITY_ORDER = Case(
-    *(When(priority=p.value, then=Value(priority_value(p, JobKind.TRAINING))) for p in Priority),
-    default=Value(0),
-    output_field=IntegerField(),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class TeamQueueView:
-    """A team's live jobs for its lead: waiting in the order they are tried, then those held or giving way, then what
-    runs.
-    """
-
-    waiting: list[Job]
-    aside: list[Job]
-    active: list[Job]
-    waiting_total: int
-    active_total: int
-
-
-def team_queue(*, viewer: Actor, team_id: int, limit: int = 50) -> TeamQueueView:
-    """The live jobs of one team the viewer may see, at most ``limit`` of each part; four queries."""
-    rows = jobs_visible(viewer).filter(team_id=team_id)
-    queued = rows.filter(_WAITS)
-    active = rows.filter(Q(state__in=[JobState.CREATING.value, JobState.RUNNING.value]) | _KEEPS_TRYING)
-    waiting = queued.filter(held=False, rests_until=None)
-    return TeamQueueView(
-        waiting=list(waiting.order_by(_PRIORITY_ORDER.desc(), "submitted_at", "id")[:limit]),
-        aside=list(queued.filter(~Q(held=False, rests_until=None)).order_by("submitted_at", "id")[:limit]),
-        active=list(active.order_by("-cards", "submitted_at", "id")[:limit]),
-        waiting_total=waiting.count(),
-        active_total=active.count(),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Holder:
-    """One person's live jobs in one unit."""
-
-    name: str
-    unit: str
-    jobs: int
-    running: int
-    creating: int
-
-
-def team_holders(*, viewer: Actor, team_id: int) -> list[Holder]:
-    """Who holds the team's cards now, most first; one query. Units are kept apart."""
-    rows = jobs_visible(viewer).filter(team_id=team_id, group__isnull=False)
-    found = (
-        rows.filter(state__in=[JobState.RUNNING.value, JobState.CREATING.value])
-        .order_by()
-        .values("owner__username", "owner__first_name", "owner__last_name", "group__unit")
-        .annotate(
-            jobs=Count("pk"),
-            running=Coalesce(Sum("cards", filter=Q(state=JobState.RUNNING.value)), 0),
-            creating=Coalesce(Sum("cards", filter=Q(state=JobState.CREATING.value)), 0),
-        )
-    )
-    holders = [
-        Holder(
-            name=f"{row['owner__first_name']} {row['owner__last_name']}".strip() or row["owner__username"],
-            unit=row["group__unit"],
-            jobs=row["jobs"],
-            running=row["running"],
-            creating=row["creating"],
-        )
-        for row in found
-    ]
-    return sorted(holders, key=lambda holder: (holder.unit, -holder.running - holder.creating, holder.name))
+    return list(rows.order_by(PRIORITY_ORDER.desc(), "submitted_at", "id")[:limit])

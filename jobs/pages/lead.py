@@ -8,10 +8,10 @@ from django.views.decorators.http import require_safe
 from accounts.selectors import team_led, team_people
 from accounts.web import actor_of_page, signed_in
 from common.htmx import render_page
-from jobs import selectors
 from jobs.pages.bulk import choices_for
 from jobs.pages.lists import Choice, filters_of, job_rows_of, render_job_list
 from jobs.selectors import JobFilters
+from jobs.team_queue import team_holders, team_queue
 from quotas.charts import share_bars
 from quotas.selectors import quota_rows
 
@@ -24,7 +24,7 @@ def overview(request: HttpRequest, team: str) -> HttpResponse:
     found = team_led(viewer=viewer, slug=team)
     rows = [row for row in quota_rows(viewer=viewer) if row.team_id == found.pk]
     cards = [row for row in rows if row.unit == "card"]
-    queue = selectors.team_queue(viewer=viewer, team_id=found.pk)
+    queue = team_queue(viewer=viewer, team_id=found.pk)
     jobs = job_rows_of(viewer, [*queue.waiting, *queue.aside, *queue.active], with_operations=True)
     aside_from, active_from = len(queue.waiting), len(queue.waiting) + len(queue.aside)
     return render_page(
@@ -42,7 +42,7 @@ def overview(request: HttpRequest, team: str) -> HttpResponse:
             "aside": jobs[aside_from:active_from],
             "active": jobs[active_from:],
             "active_total": queue.active_total,
-            "holders": selectors.team_holders(viewer=viewer, team_id=found.pk),
+            "holders": team_holders(viewer=viewer, team_id=found.pk),
             "bulk_choices": choices_for(viewer) if jobs else [],
             "several_clusters": len({row.cluster for row in rows}) > 1,
         },

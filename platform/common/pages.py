@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Generic, TypeVar
@@ -56,9 +57,14 @@ class Page(Generic[M]):
 
 
 def keyset_page(
-    rows: QuerySet[M], cursor_text: str | None, *, field: str = "submitted_at", size: int = PAGE_SIZE
+    rows: QuerySet[M],
+    cursor_text: str | None,
+    *,
+    field: str = "submitted_at",
+    size: int = PAGE_SIZE,
+    read: Callable[[QuerySet[M]], list[M]] = list,
 ) -> Page[M]:
-    """One page of ``rows`` by (field, id) descending. Raises BadCursor."""
+    """One page of ``rows`` by (field, id) descending; ``read`` runs the query. Raises BadCursor."""
     cursor = Cursor.decode(cursor_text) if cursor_text else None
     if cursor is not None:
         op = "gt" if cursor.backwards else "lt"
@@ -66,7 +72,7 @@ def keyset_page(
         rows = rows.filter(Q(**{f"{field}__{op}": cursor.at}) | Q(**{field: cursor.at, f"id__{op}": cursor.pk}))
     backwards = cursor is not None and cursor.backwards
     order = (field, "id") if backwards else (f"-{field}", "-id")
-    found = list(rows.order_by(*order)[: size + 1])
+    found = read(rows.order_by(*order)[: size + 1])
     more = len(found) > size
     found = found[:size]
     if backwards:

@@ -10,7 +10,9 @@ class ConsoleConfig(AppConfig):
 
     def ready(self) -> None:
         from clusters.waiting import waiting_source
+        from common.timestamps import read_timestamps_quickly
         from console import celery  # noqa: F401 - creating it makes it the current application, so that hints find it
         from jobs.waiting import waiting_gangs
 
         waiting_source(waiting_gangs)
+        read_timestamps_quickly()

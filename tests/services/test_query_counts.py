@@ -23,6 +23,7 @@ from jobs.selectors import JobFilters
 from jobs.services.operations import job_operate
 from jobs.services.preview import job_preview
 from jobs.services.submit import job_submit
+from jobs.team_queue import team_holders, team_queue
 from quotas.selectors import queue_places, quota_groups, quota_rows
 from tests.cast import Cast
 from tests.services.many import many_jobs
@@ -73,8 +74,8 @@ def _reads(cast: Cast) -> dict[str, Callable[[], Any]]:
         "state counts": lambda: selectors.state_counts(viewer=lead, filters=everything),
         "load of a person": lambda: selectors.person_load(viewer=engineer, filters=mine),
         "detail": detail,
-        "team queue": lambda: selectors.team_queue(viewer=lead, team_id=team),
-        "holders": lambda: selectors.team_holders(viewer=lead, team_id=team),
+        "team queue": lambda: team_queue(viewer=lead, team_id=team),
+        "holders": lambda: team_holders(viewer=lead, team_id=team),
         "quota table": lambda: quota_groups(level="local"),
         "quota rows": lambda: quota_rows(viewer=lead),
         "places": lambda: queue_places(team),

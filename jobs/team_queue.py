@@ -1,0 +1,79 @@
+"""A team's queue and who fills it, for its lead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db.models import Count, Q, Sum
+from django.db.models.functions import Coalesce
+
+from accounts.actors import Actor
+from jobs.domain.words import JobState
+from jobs.listing import jobs_listed
+from jobs.models import Job
+from jobs.selectors import KEEPS_ITS_CARDS, PRIORITY_ORDER, WAITS, jobs_visible
+
+
+@dataclass(frozen=True, slots=True)
+class TeamQueueView:
+    """A team's live jobs for its lead: waiting in the order they are tried, then those held or giving way, then what
+    runs.
+    """
+
+    waiting: list[Job]
+    aside: list[Job]
+    active: list[Job]
+    waiting_total: int
+    active_total: int
+
+
+def team_queue(*, viewer: Actor, team_id: int, limit: int = 50) -> TeamQueueView:
+    """The live jobs of one team the viewer may see, at most ``limit`` of each part; four queries."""
+    rows = jobs_visible(viewer).filter(team_id=team_id)
+    queued = rows.filter(WAITS)
+    active = rows.filter(Q(state__in=[JobState.CREATING.value, JobState.RUNNING.value]) | KEEPS_ITS_CARDS)
+    waiting = queued.filter(held=False, rests_until=None)
+    return TeamQueueView(
+        waiting=jobs_listed(waiting.order_by(PRIORITY_ORDER.desc(), "submitted_at", "id")[:limit]),
+        aside=jobs_listed(queued.filter(~Q(held=False, rests_until=None)).order_by("submitted_at", "id")[:limit]),
+        active=jobs_listed(active.order_by("-cards", "submitted_at", "id")[:limit]),
+        waiting_total=waiting.count(),
+        active_total=active.count(),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """One person's live jobs in one unit."""
+
+    name: str
+    unit: str
+    jobs: int
+    running: int
+    creating: int
+
+
+def team_holders(*, viewer: Actor, team_id: int) -> list[Holder]:
+    """Who holds the team's cards now, most first; one query. Units are kept apart."""
+    rows = jobs_visible(viewer).filter(team_id=team_id, group__isnull=False)
+    found = (
+        rows.filter(state__in=[JobState.RUNNING.value, JobState.CREATING.value])
+        .order_by()
+        .values("owner__username", "owner__first_name", "owner__last_name", "group__unit")
+        .annotate(
+            jobs=Count("pk"),
+            running=Coalesce(Sum("cards", filter=Q(state=JobState.RUNNING.value)), 0),
+            creating=Coalesce(Sum("cards", filter=Q(state=JobState.CREATING.value)), 0),
+        )
+    )
+    holders = [
+        Holder(
+            name=f"{row['owner__first_name']} {row['owner__last_name']}".strip() or row["owner__username"],
+            unit=row["group__unit"],
+            jobs=row["jobs"],
+            running=row["running"],
+            creating=row["creating"],
+        )
+        for row in found
+    ]
+    return sorted(holders, key=lambda holder: (holder.unit, -holder.running - holder.creating, holder.name))

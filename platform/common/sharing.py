@@ -1,0 +1,66 @@
+"""Rows with their related objects, each of these made once.
+
+`select_related` makes a new object of every relation for every row: a list of a hundred jobs has six hundred of them,
+nearly all alike, and making them is most of what the list costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from django.db.models import ForeignKey, Model, QuerySet
+
+M = TypeVar("M", bound=Model)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The columns of one model within a row: of the rows' own model, or of one related by ``link``."""
+
+    model: type[Model]
+    link: ForeignKey[Any, Any] | None
+    paths: tuple[str, ...]  # as a query names the columns
+    attributes: frozenset[str]
+
+    def made(self, using: str, values: Sequence[Any]) -> Model:
+        return self.model.from_db(using, self.attributes, values)
+
+
+def read_sharing(rows: QuerySet[M], related: Collection[str], *, without: Collection[str] = ()) -> list[M]:
+    """The rows of a query, with their ``related`` objects; one query.
+
+    Rows that name the same object share it, so nobody may change it. ``without`` names columns that are read only when
+    somebody asks for them: `env`, or `cluster__settings`.
+    """
+    own, *others = _parts(rows.model, tuple(related), frozenset(without))
+    places, end = [], len(own.paths)
+    for part in others:
+        places.append((part, part.link, slice(end, end + len(part.paths)), {}))
+        end += len(part.paths)
+    items: list[Any] = []
+    for values in rows.values_list(*own.paths, *(path for part in others for path in part.paths)):
+        item: Any = own.made(rows.db, values[: len(own.paths)])
+        for part, link, place, known in places:
+            key = getattr(item, link.attname)
+            if key is not None and key not in known:
+                known[key] = part.made(rows.db, values[place])
+            link.set_cached_value(item, known.get(key))
+        items.append(item)
+    return items
+
+
+@lru_cache(maxsize=32)
+def _parts(model: type[Model], related: tuple[str, ...], without: frozenset[str]) -> tuple[_Part, ...]:
+    links: list[Any] = [model._meta.get_field(name) for name in related]
+    return (
+        _part(model, None, "", without),
+        *(_part(link.related_model, link, f"{link.name}__", without) for link in links),
+    )
+
+
+def _part(model: type[Model], link: Any, prefix: str, without: frozenset[str]) -> _Part:
+    read = [field.attname for field in model._meta.concrete_fields if prefix + field.name not in without]
+    return _Part(model, link, tuple(prefix + name for name in read), frozenset(read))
