@@ -1,7 +1,7 @@
 """Docs that are generated from the tables they describe, so that they cannot drift.
 
-`manage.py docs_tables` writes docs/states.md, docs/operations.md, docs/permissions.md and docs/settings.md and their
-Chinese twins; `--check` fails when one of them is not what the tables say.
+`manage.py docs_tables` writes docs/states.md, docs/operations.md, docs/permissions.md, docs/settings.md,
+docs/capabilities.md and their Chinese twins; `--check` fails when one of them is not what the tables say.
 """
 
 from __future__ import annotations
@@ -18,6 +18,10 @@ from clusters.contract import INFRASTRUCTURE_FAILURES
 from clusters.domain.reasons import ReasonCode
 from clusters.domain.states import RULES, ObservedState
 from clusters.labels import KINDS as CLUSTER_KINDS
+from clusters.preflight.table import PROBLEMS
+from clusters.preflight.texts import FEATURES, VERDICTS
+from clusters.preflight.texts import PROBLEMS as PROBLEM_TEXTS
+from clusters.preflight.words import Feature, Problem, Verdict
 from clusters.registry import backend_class, kinds
 from common.phrases import close_up, listed
 from console import doc_settings
@@ -49,6 +53,7 @@ def pages(folder: Path) -> Iterable[tuple[Path, str]]:
         "operations": _operations,
         "permissions": _permissions,
         "settings": _settings,
+        "capabilities": _capabilities,
     }
     for language, suffix in LANGUAGES.items():
         with translation.override(language):
@@ -231,6 +236,49 @@ def _settings() -> str:
         _("Which environment variables the console reads. Each value may instead lie in a file: `NAME_FILE=/path`."),
         *sections,
     )
+
+
+# --------------------------------------------------------------------------- capabilities
+
+
+class _Anything(dict[str, str]):
+    """Stands for the facts of any cluster."""
+
+    def __missing__(self, name: str) -> str:
+        return "…"
+
+
+def _capabilities() -> str:
+    features = _table(
+        [_("Feature"), _("What the cluster needs for it"), _("What is lost without it")],
+        [[FEATURES[each].title, FEATURES[each].needs, FEATURES[each].lost] for each in Feature],
+    )
+    return _page(
+        _("What a cluster can do"),
+        _(
+            "Which abilities of a cluster each part of the console needs, what is lost where one is not there, and how"
+            " that is mended. The page of a cluster shows these rows as they were last found."
+        ),
+        _heading(_("What each part needs")),
+        features,
+        _heading(_("What may be found, and how to mend it")),
+        _("Dots stand for what is found on the cluster."),
+        _table(
+            [_("Feature"), _("What was found"), _("What to do")],
+            [
+                [FEATURES[each].title, *_problem_texts(problem)]
+                for each, problems in PROBLEMS.items()
+                for problem in problems
+            ],
+        ),
+        close_up(f"**{VERDICTS[Verdict.UNKNOWN]}**: {' '.join(_problem_texts(Problem.NOT_READ))}"),
+    )
+
+
+def _problem_texts(problem: Problem) -> tuple[str, str]:
+    """What was found and how to mend it."""
+    text = PROBLEM_TEXTS[problem]
+    return (str(text.found) % _Anything()).replace("….", "…"), str(text.mend)
 
 
 # The conditions of the rule table, as people read them; a test compares the keys with the table.

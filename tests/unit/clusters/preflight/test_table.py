@@ -17,6 +17,7 @@ from clusters.preflight.survey import (
     StarterSettings,
     Survey,
 )
+from clusters.preflight.table import PROBLEMS as MAY_BE
 from clusters.preflight.table import RULES, preflight
 from clusters.preflight.texts import FEATURES, PROBLEMS, VERDICTS, found_text, mend_text
 from clusters.preflight.words import Feature, Finding, Problem, Verdict
@@ -185,6 +186,14 @@ def test_one_thing_that_is_wrong_shows_in_its_row(
 def test_every_problem_and_every_row_was_produced() -> None:
     assert {row[3] for row in BROKEN} == set(Problem)
     assert {row[0] for row in BROKEN} == set(Feature) and len(Feature) >= 25
+
+
+def test_the_table_says_of_each_row_what_may_be_the_matter() -> None:
+    assert list(MAY_BE) == list(Feature) == list(RULES)
+    produced = {(feature, problem) for feature, _, _, problem in BROKEN if problem is not Problem.NOT_READ}
+    said = {(feature, problem) for feature, problems in MAY_BE.items() for problem in problems}
+    assert produced <= said
+    assert {problem for _, problem in said - produced} <= {Problem.NO_ACCOUNT, Problem.RIGHTS_LACK}
 
 
 def test_what_could_not_be_read_is_unknown_and_never_fine() -> None:
