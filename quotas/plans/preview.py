@@ -1,0 +1,172 @@
+"""What a change of the plan would do before anybody makes it. Reads only.
+
+Ten queries, whatever the number of jobs. What is said of jobs follows the gate's order and its rules of taking back,
+by quota alone: whether the nodes have a place for a job is not looked at (`quotas.domain.foresight`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from accounts.actors import Actor
+from accounts.policy import Action, require
+from clusters.models import Cluster
+from quotas.domain.foresight import Foresight, Holding, Taken, foresee, returnable
+from quotas.domain.plan import Division, GroupChange, PartChange, Plan, PlanDiff, RuleChange, SharedOut, diff, divide
+from quotas.plans.live import Live, live_jobs
+from quotas.plans.services import proposed, restored
+from quotas.plans.store import Stored, cards_now, stored
+
+Place = tuple[str, str]  # (queue, group)
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewRow:
+    """One team's part of one node group that changes, or in which jobs are affected. In the group's unit.
+
+    ``beyond``: cards held above the own share, so borrowed or over. ``starts``: jobs that start at once by quota.
+    """
+
+    change: PartChange
+    held: int
+    beyond_before: int
+    beyond_after: int
+    waiting_jobs: int
+    starts_before: int
+    starts_after: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlanPreview:
+    """What would hold and what would happen at once. ``returnable`` could be taken back if its owners asked for it;
+    ``newly`` tells how many of these cards cannot be taken back today.
+    """
+
+    version: int
+    after: Division
+    diff: PlanDiff
+    rows: tuple[PreviewRow, ...]
+    taken: tuple[Taken, ...]
+    returnable: tuple[Holding, ...]
+    returnable_before: int
+    waiting_jobs: int
+    starts_before: int
+    starts_after: int
+
+    @property
+    def returnable_cards(self) -> int:
+        return sum(holding.cards for holding in self.returnable)
+
+    @property
+    def newly_returnable(self) -> int:
+        return max(0, self.returnable_cards - self.returnable_before)
+
+    @property
+    def groups(self) -> tuple[GroupChange, ...]:
+        return self.diff.groups
+
+    @property
+    def rules(self) -> tuple[RuleChange, ...]:
+        return self.diff.rules
+
+
+def plan_preview(*, viewer: Actor, cluster: Cluster, plan: Plan) -> PlanPreview:
+    """What saving ``plan`` would do. Raises NotAllowed, and InvalidInput as saving would."""
+    require(viewer, Action.SHARES_MANAGE)
+    before = stored(cluster)
+    return _preview(cluster, before, proposed(cluster, before, plan))
+
+
+def rollback_preview(*, viewer: Actor, cluster: Cluster, number: int) -> PlanPreview:
+    """What going back to a version would do. Raises NotAllowed, NotFound."""
+    require(viewer, Action.SHARES_MANAGE)
+    before = stored(cluster)
+    return _preview(cluster, before, restored(cluster, before, number))
+
+
+def recount_preview(*, viewer: Actor, cluster: Cluster) -> PlanPreview:
+    """What dividing the cards of this moment would do. Raises NotAllowed."""
+    require(viewer, Action.SHARES_MANAGE)
+    before = stored(cluster)
+    return _preview(cluster, before, Division(before.division.plan, cards_now(cluster, before)))
+
+
+def _preview(cluster: Cluster, before: Stored, after: Division) -> PlanPreview:
+    live = live_jobs(cluster)
+    now, then = _foresight(before.division, live), _foresight(after, live)
+    difference = diff(before.division, after)
+    return PlanPreview(
+        version=before.number,
+        after=after,
+        diff=difference,
+        rows=_rows(before.division, after, live, now, then),
+        taken=then.taken,
+        returnable=tuple(returnable(divide(after), live.holdings)),
+        returnable_before=sum(each.cards for each in returnable(divide(before.division), live.holdings)),
+        waiting_jobs=len({each.job_ulid for each in live.waiting}),
+        starts_before=_jobs(now),
+        starts_after=_jobs(then),
+    )
+
+
+def _foresight(division: Division, live: Live) -> Foresight:
+    return foresee(division, live.holdings, live.waiting)
+
+
+def _jobs(foresight: Foresight) -> int:
+    return len({each.job_ulid for each in foresight.started})
+
+
+def _rows(before: Division, after: Division, live: Live, now: Foresight, then: Foresight) -> tuple[PreviewRow, ...]:
+    old, new = divide(before), divide(after)
+    held: dict[Place, int] = defaultdict(int)
+    for holding in live.holdings:
+        held[holding.queue, holding.group] += holding.cards
+    waits = _count((each.queue, each.group, each.job_ulid) for each in live.waiting)
+    starts_now = _count((each.queue, each.group, each.job_ulid) for each in now.started)
+    starts_then = _count((each.queue, each.group, each.job_ulid) for each in then.started)
+    rows = []
+    for group in after.cards:
+        for queue in sorted(after.plan.queues):
+            place = (queue, group)
+            row = PreviewRow(
+                change=_change(place, before, after, old, new),
+                held=held[place],
+                beyond_before=max(0, held[place] - old.part(*place).nominal),
+                beyond_after=max(0, held[place] - new.part(*place).nominal),
+                waiting_jobs=waits[place],
+                starts_before=starts_now[place],
+                starts_after=starts_then[place],
+            )
+            if _says_something(row):
+                rows.append(row)
+    return tuple(rows)
+
+
+def _change(place: Place, before: Division, after: Division, old: SharedOut, new: SharedOut) -> PartChange:
+    queue, group = place
+    return PartChange(
+        queue,
+        group,
+        before.plan.queue(queue).part(group),
+        after.plan.queue(queue).part(group),
+        old.part(queue, group),
+        new.part(queue, group),
+    )
+
+
+def _count(jobs: Iterable[tuple[str, str, str]]) -> dict[Place, int]:
+    """Jobs by place; a service counts once, however many of its replicas are meant."""
+    found: dict[Place, set[str]] = defaultdict(set)
+    for queue, group, job_ulid in jobs:
+        found[queue, group].add(job_ulid)
+    return defaultdict(int, {place: len(ulids) for place, ulids in found.items()})
+
+
+def _says_something(row: PreviewRow) -> bool:
+    change = row.change
+    return (change.before, change.cards_before) != (change.after, change.cards_after) or bool(
+        row.beyond_after or row.starts_before != row.starts_after
+    )
