@@ -22,6 +22,7 @@ COPY deploy/healthcheck.py deploy/healthcheck.py
 ENV PATH=/opt/sluice/venv/bin:$PATH \
     PYTHONPATH=/opt/sluice/app:/opt/sluice/app/platform \
     PYTHONUNBUFFERED=1 \
+    MALLOC_ARENA_MAX=2 \
     DJANGO_SETTINGS_MODULE=console.settings.production \
     SLUICE_STATE_DIR=/var/lib/sluice
 # Collecting static files needs settings, but no server and no secret.
