@@ -1,92 +1,86 @@
-"""Accelerators as clusters name them: which resource is a card, of whom, how it is shared, and what says its model.
+"""Accelerators: which resource is a card, of whom, how it is shared, and what says its model.
 
-The one place with names of accelerator resources. What no row knows and yet looks like a device is offered under its
-own name, so that a new vendor is an admin's word away and not a release. Pure.
+The catalogue is `accelerators.toml`, the one place with names of resources. What no row knows and yet looks like a
+device is counted under its own name and offered to the admin to name, so that a new vendor is a word of theirs and not
+a release. Pure.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Any
 
 from clusters.contract import SharingMode
 
-WHOLE, MIG, SLICED, VGPU = SharingMode.EXCLUSIVE, SharingMode.MIG, SharingMode.TIME_SLICED, SharingMode.VGPU
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """Labels by which a node speaks of cards, whatever it reports (C-70)."""
+
+    resource: str
+    model: str  # label that names the model
+    count: str  # label that counts the cards
 
 
 @dataclass(frozen=True, slots=True)
 class Accelerator:
-    """One kind of card resource. ``pattern`` matches the whole name; the first row that matches counts."""
+    """One kind of card resource; the fields are those of the catalogue. ``model`` is what an admin called it."""
 
     pattern: str
     vendor: str
-    sharing: SharingMode = WHOLE
-    model_labels: tuple[str, ...] = ()  # of a node; the first that is there names the model, all of them the group
-    family: str = ""  # put before a model that is a number alone
-    interconnect: str = ""  # where the model does not tell
+    sharing: SharingMode = SharingMode.EXCLUSIVE
+    model_labels: tuple[str, ...] = ()
+    family: str = ""
+    interconnect: str = ""
+    cut_beside: frozenset[str] = frozenset()
+    sharing_label: str = ""
+    model: str = ""
 
 
-_NVIDIA = ("nvidia.com/gpu.product",)
-_ASCEND = ("node.kubernetes.io/npu.chip.name", "accelerator-type", "accelerator")
-_AMD = (
-    "amd.com/gpu.product-name",
-    "beta.amd.com/gpu.product-name",
-    "amd.com/gpu.device-id",
-    "beta.amd.com/gpu.device-id",
-)
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """``vendors``: titles by key. ``rows`` are tried in order."""
 
-ACCELERATORS: tuple[Accelerator, ...] = (
-    Accelerator(r"nvidia\.com/mig-.+", "nvidia", MIG, _NVIDIA),
-    Accelerator(r"nvidia\.com/.+\.shared", "nvidia", SLICED, _NVIDIA),
-    Accelerator(r"nvidia\.com/gpu", "nvidia", WHOLE, _NVIDIA),
-    Accelerator(r"nvidia\.com/.+", "nvidia", WHOLE, _NVIDIA),
-    Accelerator(r"volcano\.sh/vgpu-number", "nvidia", VGPU, _NVIDIA),
-    Accelerator(r"amd\.com/gpu", "amd", WHOLE, _AMD, family="AMD"),
-    Accelerator(r"amd\.com/.+", "amd", MIG, _AMD),
-    Accelerator(r"habana\.ai/gaudi\d?", "intel", family="Gaudi"),
-    Accelerator(r"gpu\.intel\.com/(i915|xe)", "intel"),
-    Accelerator(r"huawei\.com/[Aa]scend-?\w+-\d+c.*", "ascend", VGPU, _ASCEND, family="Ascend", interconnect="HCCS"),
-    Accelerator(r"huawei\.com/([Aa]scend-?\w+|npu)", "ascend", WHOLE, _ASCEND, family="Ascend", interconnect="HCCS"),
-    Accelerator(r"cambricon\.com/(vmlu|mlu.*\.(share|mim).*)", "cambricon", VGPU),
-    Accelerator(r"cambricon\.com/mlu\w*", "cambricon", family="MLU"),
-    Accelerator(r"hygon\.com/dcunum", "hygon", VGPU),
-    Accelerator(r"hygon\.com/dcu", "hygon", family="DCU"),
-    Accelerator(r"iluvatar\.(com|ai)/.*vgpu", "iluvatar", VGPU),
-    Accelerator(r"iluvatar\.(com|ai)/gpu", "iluvatar"),
-    Accelerator(r"mthreads\.com/vgpu", "mthreads", VGPU),
-    Accelerator(r"mthreads\.com/gpu", "mthreads"),
-    Accelerator(r"metax-tech\.com/sgpu", "metax", VGPU),
-    Accelerator(r"metax-tech\.com/gpu", "metax"),
-    Accelerator(r"enflame\.com/(shared-gcu|drs-gcu|vgcu)", "enflame", VGPU),
-    Accelerator(r"enflame\.com/gcu", "enflame"),
-    Accelerator(r"kunlunxin\.com/vxpu", "kunlunxin", VGPU),
-    Accelerator(r"kunlunxin\.com/xpu", "kunlunxin"),
-    Accelerator(r"birentech\.com/gpu", "biren"),
-    Accelerator(r"vastaitech\.com/va", "vastai"),
-    Accelerator(r"aws\.amazon\.com/neuron", "aws"),
-)
+    vendors: Mapping[str, str]
+    rows: tuple[Accelerator, ...]
+    promises: tuple[Promise, ...]
+    no_card: tuple[re.Pattern[str], ...]
 
-_PARTS = re.compile(
-    r"""
-      .*[-./](\w*mem(ory)?|\w*cores?|memory-percentage|\w*mem-percentage|vmemory|priority)  # of a card that has a name
-    | aws\.amazon\.com/neuron(core|device)
-    """,
-    re.IGNORECASE | re.VERBOSE,
-)
-_NO_ACCELERATOR = re.compile(
-    r"""
-      ([^/]*\.)?(kubernetes\.io|k8s\.io|kubevirt\.io|openshift\.io|sluice\.dev|amazonaws\.com|k8s\.cni\.cncf\.io)/.*
-    | (rdma|smarter-devices|github\.com|squat\.ai|intel\.com|mellanox\.com|networking\.[^/]*)/.*
-    | nvidia\.com/(hostdev|cc|resibp|.*rdma|.*sriov).*
-    """,
-    re.IGNORECASE | re.VERBOSE,
-)
+
+@cache
+def catalogue() -> Catalogue:
+    """The catalogue, read once."""
+    data = tomllib.loads(files(__package__).joinpath("accelerators.toml").read_text(encoding="utf-8"))
+    vendors = data["vendor"]
+    return Catalogue(
+        vendors={vendor["key"]: vendor["title"] for vendor in vendors},
+        rows=tuple(_row({**vendor, **resource}) for vendor in vendors for resource in vendor["resource"]),
+        promises=tuple(Promise(**vendor["promised"]) for vendor in vendors if "promised" in vendor),
+        no_card=tuple(re.compile(pattern, re.IGNORECASE) for pattern in data["no_card"]["patterns"]),
+    )
+
+
+def _row(data: Mapping[str, Any]) -> Accelerator:
+    return Accelerator(
+        pattern=data["pattern"],
+        vendor=data["key"],
+        sharing=SharingMode(data.get("sharing", SharingMode.EXCLUSIVE)),
+        model_labels=tuple(data.get("model_labels", ())),
+        family=data.get("family", ""),
+        interconnect=data.get("interconnect", ""),
+        cut_beside=frozenset(data.get("cut_beside", ())),
+        sharing_label=data.get("sharing_label", ""),
+    )
 
 
 def accelerator(resource: str) -> Accelerator | None:
     """The row of a resource name; one made up from the name for a device nobody knows; None if it is no card."""
-    if "/" not in resource or _NO_ACCELERATOR.fullmatch(resource) or _PARTS.fullmatch(resource):
+    if "/" not in resource or any(pattern.fullmatch(resource) for pattern in catalogue().no_card):
         return None
     return _known(resource) or Accelerator(re.escape(resource), resource.partition("/")[0])
 
@@ -96,31 +90,29 @@ def is_known(resource: str) -> bool:
     return _known(resource) is not None
 
 
+@lru_cache(maxsize=1_024)  # asked for every resource of every node
 def _known(resource: str) -> Accelerator | None:
-    return next((row for row in ACCELERATORS if re.fullmatch(row.pattern, resource)), None)
-
-
-_PROMISES = (("nvidia.com/gpu", "nvidia.com/gpu.product", "nvidia.com/gpu.count"),)
-"""Resource, label that names the model, label that counts the cards."""
+    return next((row for row in catalogue().rows if re.fullmatch(row.pattern, resource)), None)
 
 
 def promised(labels: Mapping[str, str]) -> tuple[str, int] | None:
     """The resource and the cards that a node's labels speak of, whatever the node reports (C-70)."""
-    for resource, model, count in _PROMISES:
-        cards = labels.get(count, "")
-        if labels.get(model) and cards.isascii() and cards.isdigit() and 0 < len(cards) < 4 and int(cards) > 0:
-            return resource, int(cards)
+    for promise in catalogue().promises:
+        cards = labels.get(promise.count, "")
+        if labels.get(promise.model) and cards.isascii() and cards.isdigit() and 0 < len(cards) < 4 and int(cards) > 0:
+            return promise.resource, int(cards)
     return None
 
 
 def sharing_of(row: Accelerator, labels: Mapping[str, str], resources: frozenset[str]) -> SharingMode:
     """How the cards of a node are shared: a whole card's name may stand for a part of it (C-71)."""
-    if row.sharing is not WHOLE or row.vendor != "nvidia":
+    if row.sharing is not SharingMode.EXCLUSIVE:
         return row.sharing
-    if {"nvidia.com/gpumem", "nvidia.com/gpucores"} & resources:
-        return VGPU
-    shared = labels.get("nvidia.com/gpu.sharing-strategy", "none") not in ("", "none")
-    return SLICED if shared or labels.get("nvidia.com/gpu.product", "").endswith("-SHARED") else WHOLE
+    if row.cut_beside & resources:
+        return SharingMode.VGPU
+    is_sliced = bool(row.sharing_label) and labels.get(row.sharing_label, "none") not in ("", "none")
+    is_sliced |= any(labels.get(name, "").endswith("-SHARED") for name in row.model_labels)
+    return SharingMode.TIME_SLICED if is_sliced else SharingMode.EXCLUSIVE
 
 
 def selector_of(row: Accelerator, labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
@@ -133,7 +125,9 @@ def model_of(row: Accelerator, resource: str, labels: Mapping[str, str]) -> str:
     kind = resource.rpartition("/")[2]
     said = next((labels[name] for name in row.model_labels if labels.get(name)), "")
     model = re.sub(r"^(NVIDIA|Tesla|AMD|huawei)[-_ ]+|-(SHARED|MIG-[\w.]+)$", "", said).replace("_", " ")
-    if row.sharing is MIG and kind.startswith("mig-"):
+    if row.model:
+        return row.model
+    if row.sharing is SharingMode.MIG and kind.startswith("mig-"):
         return f"{model} MIG {kind.removeprefix('mig-')}".strip()
     if model and row.family and row.family.lower() not in model.lower():
         return f"{row.family} {model}"
