@@ -66,9 +66,18 @@ class NodeView:
         return frozenset(str(condition["trouble"]) for condition in self.conditions)
 
     @property
+    def holds_nothing(self) -> bool:
+        return not self.held
+
+    @property
+    def held(self) -> int:
+        """Cards that somebody has, whoever and however."""
+        return self.used + self.reserved + self.ending + self.outside
+
+    @property
     def is_idle(self) -> bool:
         """Could work, and nothing holds a card of it. One that takes no work is not idle, it is closed."""
-        return self.free > 0 and self.free == self.installed - self.sick
+        return self.free > 0 and self.holds_nothing
 
 
 def node_view(node: Node, group_slug: str) -> NodeView:

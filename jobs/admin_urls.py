@@ -7,6 +7,7 @@ from django.urls import path, register_converter
 from jobs.pages import (
     admin,
     admin_clusters,
+    admin_idle,
     admin_nodes,
     admin_people,
     admin_preflight,
@@ -33,6 +34,7 @@ register_converter(NodeActConverter, "node_act")
 app_name = "admin_console"
 urlpatterns = [
     path("water/", admin_water.water, name="water"),
+    path("idle/", admin_idle.idle, name="idle"),
     path("nodes/", admin_nodes.nodes, name="nodes"),
     path("nodes/<slug:cluster>/<str:node>/<node_act:act>/", admin_nodes.act, name="node_act"),
     path("clusters/", admin_clusters.clusters, name="clusters"),

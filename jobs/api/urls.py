@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from django.urls import path
 
-from jobs.api import bulk, operations, views
+from jobs.api import bulk, idle, operations, views
 
 urlpatterns = [
+    path("idle", idle.IdleView.as_view(), name="idle"),
+    path("waste", idle.WasteView.as_view(), name="waste"),
     path("jobs", views.JobsView.as_view(), name="jobs"),
     path("jobs/bulk", bulk.BulkSubmitView.as_view(), name="jobs-bulk"),
     path("jobs/bulk-operate", bulk.BulkOperateView.as_view(), name="jobs-bulk-operate"),

@@ -120,6 +120,7 @@ def _items(request: HttpRequest, console: str, team: Team | None) -> list[Item]:
         return [
             item(_("Water level"), reverse("admin_console:water"), "ripple"),
             item(_("Nodes"), reverse("admin_console:nodes"), "server-2"),
+            item(_("Idle and waste"), reverse("admin_console:idle"), "clock"),
             item(_("Queues and quotas"), reverse("admin_console:quotas"), "percentage"),
             item(_("All jobs"), reverse("admin_console:jobs"), "list-details"),
             item(

@@ -117,6 +117,7 @@ MATRIX: dict[str, dict[str, Row]] = {
         "POST": Row(admins(302, 302), {"act": "storage", "storage-volume": "team-files"}),
     },
     "admin_console:water": {"GET": Row(admins(302, 200))},
+    "admin_console:idle": {"GET": Row(admins(302, 200))},
     "admin_console:nodes": {"GET": Row(admins(302, 200))},
     "admin_console:node_act": {"GET": Row(admins(302, 200)), "POST": Row(admins(302, 302), {"reason": "a fan"})},
     "admin_console:clusters": {
@@ -182,6 +183,8 @@ MATRIX: dict[str, dict[str, Row]] = {
     "api:notice-seen": {"POST": Row(admins(401, 204))},
     "api:shares": {"PUT": Row(admins(401, 200), {"shares": {"vision": 4000}})},
     "api:groups": {"GET": Row(admins(401, 200))},
+    "api:idle": {"GET": Row(admins(401, 200))},
+    "api:waste": {"GET": Row(admins(401, 200))},
     "api:node-cordon": {"POST": Row(admins(401, 200), {"reason": "a fan"})},
     "api:node-uncordon": {"POST": Row(admins(401, 409), {"reason": "a fan"})},  # it is open
     "api:node-trust": {"POST": Row(admins(401, 409), {"reason": "a fan"})},  # it is not suspected
