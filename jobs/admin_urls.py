@@ -13,6 +13,7 @@ from jobs.pages import (
     admin_preflight,
     admin_quotas,
     admin_water,
+    lead_queues,
     supplies,
 )
 
@@ -43,6 +44,7 @@ urlpatterns = [
     path("clusters/<slug:cluster>/preflight/", admin_preflight.preflight, name="preflight"),
     path("notices/<int:pk>/seen/", admin_preflight.notice_take_away, name="notice_seen"),
     path("quotas/", admin_quotas.quotas, name="quotas"),
+    path("queues/", lead_queues.all_queues, name="queues"),
     path("quotas/equal/", admin_people.equal_shares, name="equal_shares"),
     path("jobs/", admin.job_list, name="jobs"),
     path("setup/", admin_people.setup, name="setup"),

@@ -114,6 +114,7 @@ def _items(request: HttpRequest, console: str, team: Team | None) -> list[Item]:
         return [
             item(_("Team"), reverse("team:overview", args=[team.slug]), "gauge"),
             item(_("Jobs"), reverse("team:jobs", args=[team.slug]), "list-details"),
+            item(_("Queues"), reverse("team:queues", args=[team.slug]), "inbox"),
             item(_("Secrets and data"), reverse("team:supplies", args=[team.slug]), "key"),
         ]
     if console == ADMIN:
@@ -122,6 +123,7 @@ def _items(request: HttpRequest, console: str, team: Team | None) -> list[Item]:
             item(_("Nodes"), reverse("admin_console:nodes"), "server-2"),
             item(_("Idle and waste"), reverse("admin_console:idle"), "clock"),
             item(_("Queues and quotas"), reverse("admin_console:quotas"), "percentage"),
+            item(_("Local queues"), reverse("admin_console:queues"), "inbox"),
             item(_("All jobs"), reverse("admin_console:jobs"), "list-details"),
             item(
                 _("Clusters"),

@@ -62,6 +62,7 @@ class QuotaOut(serializers.Serializer[Any]):
     outside = serializers.IntegerField(allow_null=True, help_text="Held by pods of no queue; in no sum.")
 
 
+_PAGE = page_of("QuotaPage", QuotaOut)
 FILTERS = [
     OpenApiParameter("level", str, enum=LEVELS, default="team"),
     OpenApiParameter("cluster", str),
@@ -74,7 +75,7 @@ class QuotasView(APIView):
     @extend_schema(
         operation_id="quotas_list",
         parameters=FILTERS,
-        responses={200: page_of("QuotaPage", QuotaOut), **errors(400, 401)},
+        responses={200: _PAGE, **errors(400, 401)},
         tags=["quotas"],
     )
     def get(self, request: Request) -> Response:
@@ -97,7 +98,7 @@ class QuotasView(APIView):
 class QueueQuotasView(APIView):
     @extend_schema(
         operation_id="quotas_of_queue",
-        responses={200: page_of("QuotaPage", QuotaOut), **errors(401, 404)},
+        responses={200: _PAGE, **errors(401, 404)},
         tags=["quotas"],
     )
     def get(self, request: Request, queue: str, local: str = "") -> Response:
@@ -111,7 +112,7 @@ class QueueQuotasView(APIView):
 class LocalQueueQuotasView(QueueQuotasView):
     @extend_schema(
         operation_id="quotas_of_local_queue",
-        responses={200: page_of("QuotaPage", QuotaOut), **errors(401, 404)},
+        responses={200: _PAGE, **errors(401, 404)},
         tags=["quotas"],
     )
     def get(self, request: Request, queue: str, local: str = "") -> Response:

@@ -38,6 +38,14 @@ API_OF_PAGE: dict[str, tuple[str, ...]] = {
         "storage_set",
         "rules_set",
     ),
+    "team:queues": (
+        "queues_create",
+        "queues_change",
+        "queues_hold",
+        "queues_drain",
+        "queues_reopen",
+        "queues_close",
+    ),
     "team:supplies": ("variables_set", "variables_drop", "registry_set", "registry_drop"),
     "jobs:bulk": ("jobs_operate_many",),
     "jobs:operate": (

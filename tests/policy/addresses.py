@@ -108,6 +108,10 @@ MATRIX: dict[str, dict[str, Row]] = {
     },
     "team:overview": {"GET": Row(row(302, 403, 403, 404, 200, 404, 404), hidden=True)},
     "team:jobs": {"GET": Row(row(302, 403, 403, 404, 200, 404, 404), hidden=True)},
+    "team:queues": {
+        "GET": Row(row(302, 403, 403, 404, 200, 404, 404), hidden=True),
+        "POST": Row(row(302, 403, 403, 404, 302, 404, 404), {"new-name": "Night shift"}, hidden=True),
+    },
     "team:supplies": {
         "GET": Row(row(302, 403, 403, 404, 200, 404, 404), hidden=True),
         "POST": Row(row(302, 403, 403, 404, 302, 404, 404), STORE_VARIABLES, hidden=True),
@@ -131,6 +135,7 @@ MATRIX: dict[str, dict[str, Row]] = {
     "admin_console:cluster_forget": {"GET": Row(admins(302, 200)), "POST": Row(admins(302, 302))},
     "admin_console:preflight": {"GET": Row(admins(302, 200)), "POST": Row(admins(302, 302))},
     "admin_console:notice_seen": {"POST": Row(admins(302, 302))},
+    "admin_console:queues": {"GET": Row(admins(302, 200))},
     "admin_console:quotas": {"GET": Row(admins(302, 200)), "POST": Row(admins(302, 404), {"group": "0"})},
     "admin_console:equal_shares": {"POST": Row(admins(302, 302))},
     "admin_console:jobs": {"GET": Row(admins(302, 200))},

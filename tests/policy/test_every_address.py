@@ -73,6 +73,7 @@ class Scene:
             "jobs:operate": {"public_id": self.job.public_id, "operation": "cancel"},
             "team:overview": {"team": "vision"},
             "team:jobs": {"team": "vision"},
+            "team:queues": {"team": "vision"},
             **{name: {"team": "vision"} for name in SUPPLIES},
             "api:dataset": {"team": "vision", "name": "imagenet"},
             "api:variables": {"team": "vision", "name": "wandb"},

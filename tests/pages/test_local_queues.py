@@ -1,0 +1,104 @@
+"""The lead's page of local queues, without scripts; and the admin's, which only shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from clusters.models import PreflightRow
+from quotas.models import LocalQueue
+from quotas.services import quota_plan
+from tests.cast import Cast
+from tests.pages.visitor import Visitor, field_error, html, words
+
+Visitors = Callable[[str | None], Visitor]
+PAGE = "/team/vision/queues/"
+
+
+def night() -> LocalQueue:
+    return LocalQueue.objects.get(name="Night")
+
+
+def act(lead: Visitor, do: str, **fields: Any) -> Any:
+    return lead.post(PAGE, do=do, queue=night().pk, **fields)
+
+
+@pytest.fixture
+def lead(visitor: Visitors) -> Visitor:
+    found = visitor("lead-vision")
+    assert found.post(PAGE, **{"new-name": "Night"}).status_code == 302
+    return found
+
+
+def test_a_lead_adds_a_queue_and_sees_it(lead: Visitor) -> None:
+    assert "Night default" not in words(lead.get(PAGE))
+    assert "Add a local queue" in words(lead.get(PAGE))
+    assert night().state == "open"
+
+
+def test_holding_asks_for_a_reason_and_shows_it_with_the_name(lead: Visitor, cast: Cast) -> None:
+    question = words(lead.get(PAGE, do="hold", queue=night().pk))
+    assert "Hold Night?" in question and "New jobs are taken, and wait too." in question
+    refused = act(lead, "hold", reason=" ")
+    assert refused.status_code == 422
+    assert "Say why" in field_error(refused, "reason")
+    assert act(lead, "hold", reason="Storage is moved").status_code == 302
+    page = words(lead.get(PAGE))
+    assert "Held" in page and "Storage is moved" in page and "lead-vision" in page
+    assert [q.held_local_queues for q in quota_plan(cast.cluster).queues if q.queue == "vision"] == [("night",)]
+
+
+@pytest.mark.parametrize(
+    ("do", "fields", "changed"),
+    [
+        ("drain", {"reason": "Over"}, {"state": "draining"}),
+        ("reopen", {}, {"state": "open"}),
+        ("change", {"name": "Late"}, {"name": "Late"}),
+        ("default", {}, {"is_default": True}),
+        ("close", {}, {"state": "closed"}),
+    ],
+)
+def test_every_act_asks_first_and_is_done_by_a_form(
+    lead: Visitor, do: str, fields: dict[str, str], changed: dict[str, Any]
+) -> None:
+    queue = night()
+    assert 'id="confirm-title"' in html(lead.get(PAGE, do=do, queue=queue.pk))
+    assert act(lead, do, **fields).status_code == 302
+    queue.refresh_from_db()
+    assert {name: getattr(queue, name) for name in changed} == changed
+
+
+def test_a_refusal_stands_in_the_question(lead: Visitor, cast: Cast) -> None:
+    default = cast.local_queue("vision")
+    page = lead.post(PAGE, do="close", queue=default.pk)
+    assert page.status_code == 422
+    assert "First make another the default" in words(page)
+    taken = lead.post(PAGE, **{"new-name": "night"})
+    assert taken.status_code == 422
+    assert "of this name already" in field_error(taken, "new-name")
+
+
+def test_what_is_not_the_teams_is_not_there(lead: Visitor, cast: Cast) -> None:
+    for do, queue in (("hold", cast.local_queue("language").pk), ("blow-up", night().pk), ("hold", "x")):
+        assert lead.get(PAGE, do=do, queue=queue).status_code == 404
+        assert lead.post(PAGE, do=do, queue=queue, reason="x").status_code == 404
+
+
+def test_weights_are_hidden_with_the_reason_where_they_order_nothing(lead: Visitor, cast: Cast) -> None:
+    page = lead.get(PAGE)
+    assert "Queues have no weights here" in words(page) and "new-weight" not in html(page)
+    PreflightRow.objects.update_or_create(
+        cluster=cast.cluster, feature="queue_weights", defaults={"verdict": "ok", "since": cast.cluster.created_at}
+    )
+    page = lead.get(PAGE)
+    assert "Queues have no weights here" not in words(page) and "new-weight" in html(page)
+    assert act(lead, "change", name="Night", weight="3").status_code == 302
+    assert night().weight == 3
+
+
+def test_an_admin_sees_the_queues_of_all_teams_and_no_button(lead: Visitor, visitor: Visitors) -> None:
+    page = visitor("admin").get("/admin/queues/")
+    assert {"Vision", "Language", "Robotics", "Night"} <= set(words(page).split())
+    assert "do=hold" not in html(page)
