@@ -34,7 +34,7 @@ from tests.controlplane.plane import Plane
 from tests.controlplane.ports import free_ports
 
 KIND = KueueVolcanoBackend.kind
-ACCOUNTS = (Account.RUNTIME, Account.QUOTA)
+ACCOUNTS = (Account.RUNTIME, Account.QUOTA, Account.NODE)
 
 
 def connect(
