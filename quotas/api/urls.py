@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from quotas.api import clusters, local_queues, rows, views
+from quotas.api import clusters, local_queues, plans, rows, views
 
 urlpatterns = [
     path("quotas", rows.QuotasView.as_view(), name="quotas"),
@@ -19,4 +19,12 @@ urlpatterns = [
     path("clusters/<slug:cluster>", clusters.ClusterDetailView.as_view(), name="cluster"),
     path("clusters/<slug:cluster>/credentials", clusters.CredentialsView.as_view(), name="cluster-credentials"),
     path("clusters/<slug:cluster>/groups/<slug:group>/shares", views.SharesView.as_view(), name="shares"),
+    path("clusters/<slug:cluster>/quota-plan", plans.QuotaPlanView.as_view(), name="quota-plan"),
+    path("clusters/<slug:cluster>/quota-plan/recount", plans.QuotaRecountView.as_view(), name="quota-plan-recount"),
+    path("clusters/<slug:cluster>/quota-plan/versions", plans.QuotaVersionsView.as_view(), name="quota-plan-versions"),
+    path(
+        "clusters/<slug:cluster>/quota-plan/versions/<int:number>/restore",
+        plans.QuotaVersionRestoreView.as_view(),
+        name="quota-plan-restore",
+    ),
 ]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from accounts.actors import Actor
 from accounts.policy import Action, require
 from clusters.models import Cluster
-from quotas.domain.foresight import Foresight, Holding, Taken, foresee, returnable
+from quotas.domain.foresight import Foresight, Holding, Taken, foresee
 from quotas.domain.plan import Division, GroupChange, PartChange, Plan, PlanDiff, RuleChange, SharedOut, diff, divide
 from quotas.plans.live import Live, live_jobs
 from quotas.plans.services import proposed, restored
@@ -40,9 +40,7 @@ class PreviewRow:
 
 @dataclass(frozen=True, slots=True)
 class PlanPreview:
-    """What would hold and what would happen at once. ``returnable`` could be taken back if its owners asked for it;
-    ``newly`` tells how many of these cards cannot be taken back today.
-    """
+    """What would hold and what would happen. ``taken`` is taken back at once; ``returnable`` if its owners asked."""
 
     version: int
     after: Division
@@ -50,18 +48,11 @@ class PlanPreview:
     rows: tuple[PreviewRow, ...]
     taken: tuple[Taken, ...]
     returnable: tuple[Holding, ...]
-    returnable_before: int
+    returnable_cards: int  # with what is taken at once
+    newly_returnable: int  # of these, what cannot be taken back today
     waiting_jobs: int
     starts_before: int
     starts_after: int
-
-    @property
-    def returnable_cards(self) -> int:
-        return sum(holding.cards for holding in self.returnable)
-
-    @property
-    def newly_returnable(self) -> int:
-        return max(0, self.returnable_cards - self.returnable_before)
 
     @property
     def groups(self) -> tuple[GroupChange, ...]:
@@ -95,28 +86,29 @@ def recount_preview(*, viewer: Actor, cluster: Cluster) -> PlanPreview:
 
 def _preview(cluster: Cluster, before: Stored, after: Division) -> PlanPreview:
     live = live_jobs(cluster)
-    now, then = _foresight(before.division, live), _foresight(after, live)
-    difference = diff(before.division, after)
+    now = foresee(before.division, live.holdings, live.waiting)
+    then = foresee(after, live.holdings, live.waiting)
     return PlanPreview(
         version=before.number,
         after=after,
-        diff=difference,
+        diff=diff(before.division, after),
         rows=_rows(before.division, after, live, now, then),
         taken=then.taken,
-        returnable=tuple(returnable(divide(after), live.holdings)),
-        returnable_before=sum(each.cards for each in returnable(divide(before.division), live.holdings)),
+        returnable=then.returnable,
+        returnable_cards=_returnable(then),
+        newly_returnable=max(0, _returnable(then) - _returnable(now)),
         waiting_jobs=len({each.job_ulid for each in live.waiting}),
         starts_before=_jobs(now),
         starts_after=_jobs(then),
     )
 
 
-def _foresight(division: Division, live: Live) -> Foresight:
-    return foresee(division, live.holdings, live.waiting)
-
-
 def _jobs(foresight: Foresight) -> int:
     return len({each.job_ulid for each in foresight.started})
+
+
+def _returnable(foresight: Foresight) -> int:
+    return sum(each.holding.cards for each in foresight.taken) + sum(each.cards for each in foresight.returnable)
 
 
 def _rows(before: Division, after: Division, live: Live, now: Foresight, then: Foresight) -> tuple[PreviewRow, ...]:

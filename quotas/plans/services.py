@@ -62,17 +62,17 @@ def plan_rollback(
 
 
 @transaction.atomic
-def plan_recount(*, actor: Actor, cluster: Cluster, expected_version: int) -> QuotaVersion | None:
+def plan_recount(*, actor: Actor, cluster: Cluster, expected_version: int, reason: str = "") -> QuotaVersion | None:
     """Divide the cards there are now, also where the change was too large to be made without an admin's word.
 
-    Raises NotAllowed, ChangedMeanwhile.
+    Raises NotAllowed, InvalidInput, ChangedMeanwhile.
     """
     require(actor, Action.SHARES_MANAGE)
+    reason = _checked_reason(reason)
     before = _expected(cluster, expected_version)
     after = Division(before.division.plan, cards_now(cluster, before))
-    return write(cluster, before, after, Act("quota.recount", QuotaVersion.Cause.NODES, actor=actor)) or newest_version(
-        cluster
-    )
+    act = Act("quota.recount", QuotaVersion.Cause.NODES, actor=actor, reason=reason)
+    return write(cluster, before, after, act) or newest_version(cluster)
 
 
 @transaction.atomic

@@ -122,6 +122,10 @@ MATRIX: dict[str, dict[str, Row]] = {
     },
     "admin_console:water": {"GET": Row(admins(302, 200))},
     "admin_console:idle": {"GET": Row(admins(302, 200))},
+    "admin_console:accelerators": {
+        "GET": Row(admins(302, 200)),
+        "POST": Row(admins(302, 302), {"resource": "example.com/tpu", "vendor": "example", "card_model": "TPU"}),
+    },
     "admin_console:nodes": {"GET": Row(admins(302, 200))},
     "admin_console:node_act": {"GET": Row(admins(302, 200)), "POST": Row(admins(302, 302), {"reason": "a fan"})},
     "admin_console:clusters": {
@@ -184,8 +188,17 @@ MATRIX: dict[str, dict[str, Row]] = {
     "api:cluster-preflight": {"GET": Row(admins(401, 200)), "POST": Row(admins(401, 202))},
     "api:water-level": {"GET": Row(admins(401, 200))},
     "api:water-level-history": {"GET": Row(admins(401, 200))},
+    "api:accelerators": {"GET": Row(admins(401, 200))},
+    "api:accelerator-name": {
+        "PUT": Row(admins(401, 200), {"vendor": "example", "card_model": "TPU"}),
+        "DELETE": Row(admins(401, 204)),
+    },
     "api:notices": {"GET": Row(admins(401, 200))},
     "api:notice-seen": {"POST": Row(admins(401, 204))},
+    "api:quota-plan": {"GET": Row(admins(401, 200)), "PUT": Row(admins(401, 400), {"expected_version": 0})},
+    "api:quota-plan-recount": {"POST": Row(admins(401, 409), {"expected_version": 0})},
+    "api:quota-plan-versions": {"GET": Row(admins(401, 200))},
+    "api:quota-plan-restore": {"POST": Row(admins(401, 409), {"expected_version": 0})},
     "api:shares": {"PUT": Row(admins(401, 200), {"shares": {"vision": 4000}})},
     "api:groups": {"GET": Row(admins(401, 200))},
     "api:idle": {"GET": Row(admins(401, 200))},

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from accounts.models import Membership
 from accounts.services import token_create
-from clusters.models import Cluster, Notice
+from clusters.models import AcceleratorName, Cluster, Notice
 from clusters.supply_services import dataset_set, registry_set, variables_set
 from common.ids import new_ulid
 from jobs.models import Attempt, Job
@@ -61,6 +61,13 @@ class Scene:
             opened_at=timezone.now(),
         )
         far = Cluster.objects.create(slug="far", name="Far", kind="kueue_volcano")  # connected, and silent for ever
+        AcceleratorName.objects.create(
+            cluster=cast.cluster,
+            resource="example.com/tpu",
+            vendor="example",
+            card_model="TPU",
+            named_at=timezone.now(),
+        )
         lead, place = cast.actor("lead-vision"), {"cluster": cast.cluster, "team": cast.teams["vision"]}
         dataset_set(actor=cast.actor("admin"), **place, name="imagenet", volume="data")
         variables_set(actor=lead, **place, name="wandb", values={"A": "1"})
@@ -86,6 +93,9 @@ class Scene:
             **{f"api:node-{act}": {"cluster": cast.cluster.slug, "node": "h100-01"} for act in NODE_ACTS},
             "admin_console:notice_seen": {"pk": notice.pk},
             "api:cluster-preflight": {"cluster": cast.cluster.slug},
+            "admin_console:accelerators": {"cluster": cast.cluster.slug},
+            "api:accelerators": {"cluster": cast.cluster.slug},
+            "api:accelerator-name": {"cluster": cast.cluster.slug, "resource": "example.com/tpu"},
             "api:water-level": {"cluster": cast.cluster.slug},
             "api:water-level-history": {"cluster": cast.cluster.slug},
             "api:notice-seen": {"pk": notice.pk},
@@ -94,6 +104,8 @@ class Scene:
             **{name: {"queue": "vision", "local": "night"} for name in LOCAL_QUEUE},
             "api:quotas-of-queue": {"queue": "vision"},
             "api:quotas-of-local-queue": {"queue": "vision", "local": "default"},
+            **{f"api:quota-plan{part}": {"cluster": cast.cluster.slug} for part in ("", "-recount", "-versions")},
+            "api:quota-plan-restore": {"cluster": cast.cluster.slug, "number": 1},
             "api:shares": {"cluster": cast.cluster.slug, "group": "h100"},
             "api:member": {"team": "vision", "username": "eng-vision-2"},
             "api:person-disable": {"username": "eng-robotics-1"},

@@ -1,0 +1,75 @@
+"""A plan as somebody sent it, in the shape of `quotas.plans.content`; what is left out stays as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+
+from common.errors import FieldProblem, InvalidInput
+from common.texts import storable
+from quotas.domain.plan import GroupPart, Plan, QueuePart
+
+_LIMITS = ("borrow_basis_points", "lend_basis_points")
+
+
+def plan_from(value: Any, before: Plan) -> Plan:
+    """The queues that are named, with what is not said of them taken from ``before``. Raises InvalidInput."""
+    reader = _Reader()
+    queues = {
+        name: reader.queue(f"queues.{storable(name)}", part, before.queue(name))
+        for name, part in reader.object("queues", value).items()
+    }
+    if reader.problems:
+        raise InvalidInput(reader.problems)
+    return Plan(queues)
+
+
+class _Reader:
+    """Reads values of the right kind and notes the others."""
+
+    def __init__(self) -> None:
+        self.problems: list[FieldProblem] = []
+
+    def object(self, attr: str, value: Any) -> Mapping[str, Any]:
+        if isinstance(value, dict):
+            return value
+        self.problems.append(FieldProblem(attr, "not_an_object", _("Send an object with names and their values.")))
+        return {}
+
+    def queue(self, attr: str, value: Any, before: QueuePart) -> QueuePart:
+        given = self.object(attr, value)
+        groups = dict(before.groups)
+        for group, part in self.object(f"{attr}.groups", given.get("groups", {})).items():
+            groups[group] = self.part(f"{attr}.groups.{storable(group)}", part, before.part(group))
+        return QueuePart(
+            rank=self.number(f"{attr}.rank", given.get("rank", before.rank)),
+            strict=self.truth(f"{attr}.strict", given.get("strict", before.strict)),
+            reclaims=self.truth(f"{attr}.reclaims", given.get("reclaims", before.reclaims)),
+            groups=groups,
+        )
+
+    def part(self, attr: str, value: Any, before: GroupPart) -> GroupPart:
+        given = self.object(attr, value)
+        part = before
+        if "basis_points" in given:
+            part = replace(part, basis_points=self.number(f"{attr}.basis_points", given["basis_points"]))
+        for name in _LIMITS:
+            if name in given:
+                limit = None if given[name] is None else self.number(f"{attr}.{name}", given[name])
+                part = replace(part, **{name: limit})
+        return part
+
+    def number(self, attr: str, value: Any) -> int:
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+        self.problems.append(FieldProblem(attr, "not_a_number", _("Send a whole number.")))
+        return 0
+
+    def truth(self, attr: str, value: Any) -> bool:
+        if isinstance(value, bool):
+            return value
+        self.problems.append(FieldProblem(attr, "not_a_boolean", _("Send true or false.")))
+        return False
