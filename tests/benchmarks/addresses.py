@@ -35,7 +35,11 @@ def main(names: list[str]) -> None:
     oldest = own[own.count() // 10]
     back = urlencode({"cursor": Cursor(oldest.submitted_at, oldest.pk).encode()})
     job = {"public_id": known["job"]}
-    arguments = ({}, job, {**job, "operation": "cancel"}, {"team": "vision"}, {"cluster": known["cluster"]})
+    node, queue = {"cluster": known["cluster"], "node": "h100-01"}, {"queue": "vision"}
+    arguments = (
+        *({}, job, {**job, "operation": "cancel"}, {"team": "vision"}, {"cluster": known["cluster"]}),
+        *({**node, "act": "cordon"}, queue, {**queue, "local": "default"}),
+    )
 
     def path_of(name: str) -> str:
         for kwargs in arguments:
