@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.operators import OperatorAdmin, Remedy
 from clusters.models import (
+    AcceleratorName,
     Cluster,
     CodeArchive,
     Dataset,
@@ -144,3 +145,9 @@ class WaterRollupAdmin(ReadOnlyAdmin):
     list_filter = ("figure",)
     list_select_related = ("group",)
     show_full_result_count = False
+
+
+@admin.register(AcceleratorName)
+class AcceleratorNameAdmin(ReadOnlyAdmin):
+    list_display = ("resource", "cluster", "is_card", "vendor", "card_model", "sharing", "named_by", "named_at")
+    list_select_related = ("cluster", "named_by")

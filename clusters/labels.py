@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from clusters.backends.kueue_volcano.addresses import AddressProblem
 from clusters.backends.kueue_volcano.credentials import Account
 from clusters.backends.kueue_volcano.kubeconfig import Problem
+from clusters.contract import SharingMode
 
 PUBLIC_KINDS = {"sandbox": "sandbox", "kueue_volcano": "kubernetes"}
 """What the API calls a kind of cluster: people know the platform, not the schedulers on it."""
@@ -20,6 +21,14 @@ ACCOUNTS: dict[Account, str | Promise] = {
     Account.QUOTA: _("Quotas"),
     Account.NODE: _("Nodes"),
 }
+
+SHARING: dict[SharingMode, str | Promise] = {
+    SharingMode.EXCLUSIVE: _("a whole card"),
+    SharingMode.MIG: _("a slice that is cut in hardware"),
+    SharingMode.TIME_SLICED: _("a share of a card's time"),
+    SharingMode.VGPU: _("a virtual card"),
+}
+"""What one unit of a resource is."""
 
 REFUSALS: dict[str, str | Promise] = {
     Problem.TOO_LARGE: _(

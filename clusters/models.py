@@ -9,6 +9,7 @@ from __future__ import annotations
 from django.db import models
 
 from accounts.models import Team, User
+from clusters.accelerator_models import AcceleratorName  # noqa: F401 # Django looks here
 from clusters.contract import SECRET_PREFIX, NodeHealth, SharingMode
 from clusters.nodes_models import Maintenance, NodeCordon, NodeFailure, NodeSuspicion  # noqa: F401 # Django looks here
 from clusters.water_models import WaterDay, WaterHour, WaterSample  # noqa: F401

@@ -6,6 +6,7 @@ from django.urls import path, register_converter
 
 from jobs.pages import (
     admin,
+    admin_accelerators,
     admin_clusters,
     admin_idle,
     admin_nodes,
@@ -42,6 +43,7 @@ urlpatterns = [
     path("clusters/<slug:cluster>/credentials/", admin_clusters.credentials, name="cluster_credentials"),
     path("clusters/<slug:cluster>/forget/", admin_clusters.forget, name="cluster_forget"),
     path("clusters/<slug:cluster>/preflight/", admin_preflight.preflight, name="preflight"),
+    path("clusters/<slug:cluster>/accelerators/", admin_accelerators.accelerators, name="accelerators"),
     path("notices/<int:pk>/seen/", admin_preflight.notice_take_away, name="notice_seen"),
     path("quotas/", admin_quotas.quotas, name="quotas"),
     path("queues/", lead_queues.all_queues, name="queues"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from clusters.api import nodes, preflight, supplies, water
+from clusters.api import accelerators, nodes, preflight, supplies, water
 
 urlpatterns = [
     path("groups", nodes.GroupsView.as_view(), name="groups"),
@@ -14,6 +14,12 @@ urlpatterns = [
     path("clusters/<slug:cluster>/preflight", preflight.ClusterPreflightView.as_view(), name="cluster-preflight"),
     path("clusters/<slug:cluster>/water-level", water.WaterLevelView.as_view(), name="water-level"),
     path("clusters/<slug:cluster>/water-level/history", water.WaterHistoryView.as_view(), name="water-level-history"),
+    path("clusters/<slug:cluster>/accelerators", accelerators.AcceleratorsView.as_view(), name="accelerators"),
+    path(
+        "clusters/<slug:cluster>/accelerators/<path:resource>",
+        accelerators.AcceleratorNameView.as_view(),
+        name="accelerator-name",
+    ),
     path("notices", preflight.NoticesView.as_view(), name="notices"),
     path("notices/<int:pk>/seen", preflight.NoticeSeenView.as_view(), name="notice-seen"),
     path("archives", supplies.ArchivesView.as_view(), name="archives"),

@@ -78,11 +78,19 @@ def _row(data: Mapping[str, Any]) -> Accelerator:
     )
 
 
-def accelerator(resource: str) -> Accelerator | None:
-    """The row of a resource name; one made up from the name for a device nobody knows; None if it is no card."""
+Names = Mapping[str, Accelerator | None]
+"""What admins say of resources that no row knows, by resource; None for what is no card."""
+NO_NAMES: Names = {}
+
+
+def accelerator(resource: str, names: Names = NO_NAMES) -> Accelerator | None:
+    """The row of a resource name, else what admins call it, else one made up from the name; None if it is no card."""
     if "/" not in resource or any(pattern.fullmatch(resource) for pattern in catalogue().no_card):
         return None
-    return _known(resource) or Accelerator(re.escape(resource), resource.partition("/")[0])
+    known = _known(resource)
+    if known is None and resource in names:
+        return names[resource]
+    return known or Accelerator(re.escape(resource), resource.partition("/")[0])
 
 
 def is_known(resource: str) -> bool:
@@ -136,7 +144,7 @@ def model_of(row: Accelerator, resource: str, labels: Mapping[str, str]) -> str:
 
 def interconnect_of(row: Accelerator, model: str) -> str:
     """How the cards of one node are joined, as far as the name of the model tells."""
-    if row.interconnect:
+    if row.interconnect or row.model:  # what an admin called it is no product's name to read more from
         return row.interconnect
     if row.vendor == "nvidia" and re.search(r"SXM|HBM3|NVL|GB\d{3}|[HB]\d00(?!.*PCIE)", model, re.IGNORECASE):
         return "NVLink"

@@ -17,7 +17,7 @@ from accounts.actors import Actor
 from accounts.models import Team
 from accounts.policy import Action, require
 from clusters.contract import BackendError, Preflightable, SharingMode
-from clusters.models import Cluster, Node, NodeGroup, Notice, PreflightRow, TeamStorage
+from clusters.models import AcceleratorName, Cluster, Node, NodeGroup, Notice, PreflightRow, TeamStorage
 from clusters.notices import Source, notices_settle
 from clusters.preflight.survey import Survey
 from clusters.preflight.table import preflight
@@ -78,10 +78,13 @@ def preflight_run(cluster: Cluster, now: datetime | None = None) -> bool:
 
 
 def _completed(cluster: Cluster, survey: Survey) -> Survey:
-    """With what the console knows itself; four queries."""
+    """With what the console knows itself; five queries."""
+    named = set(AcceleratorName.objects.filter(cluster=cluster).values_list("resource", flat=True))
+    unknown = survey.unknown_resources
     groups = NodeGroup.objects.filter(cluster=cluster).values_list("sharing", flat=True)
     return replace(
         survey,
+        unknown_resources=unknown and {name: nodes for name, nodes in unknown.items() if name not in named},
         outside_cards=Node.objects.filter(cluster=cluster).aggregate(cards=Sum("outside"))["cards"] or 0,
         teams=Team.objects.filter(archived_at=None).count(),
         teams_with_storage=TeamStorage.objects.filter(cluster=cluster, team__archived_at=None).count(),

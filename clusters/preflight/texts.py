@@ -312,7 +312,7 @@ PROBLEMS: dict[Problem, ProblemText] = {
     ),
     Problem.UNKNOWN_DEVICES: ProblemText(
         _("Nobody knows what these are: %(resources)s."),
-        _("Nothing has to be done: they are grouped and counted under that name."),
+        _("Say what they are on the page of accelerators; until then they are counted under that name."),
     ),
     Problem.NO_CARDS: ProblemText(
         _("No node reports a card."), _("Install the device plugin of the vendor, and look at its pods.")

@@ -17,6 +17,7 @@ API_OF_PAGE: dict[str, tuple[str, ...]] = {
     "accounts:language": ("me_edit",),
     "accounts:tokens": ("tokens_create",),
     "accounts:token_revoke": ("tokens_revoke",),
+    "admin_console:accelerators": ("accelerator_name", "accelerator_forget"),
     "admin_console:clusters": ("clusters_connect",),
     "admin_console:cluster_credentials": ("clusters_credentials",),
     "admin_console:cluster_forget": ("clusters_forget",),

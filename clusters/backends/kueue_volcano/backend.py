@@ -25,7 +25,7 @@ from clusters.backends.kueue_volcano.logs import tail
 from clusters.backends.kueue_volcano.manifests import job_manifest, pod_group_manifest, secret_manifest
 from clusters.backends.kueue_volcano.mirror import Mirror
 from clusters.backends.kueue_volcano.objects import Objects, heads_of
-from clusters.backends.kueue_volcano.settings import shape_of
+from clusters.backends.kueue_volcano.settings import accelerator_names, shape_of
 from clusters.backends.kueue_volcano.snapshot import Snapshot
 from clusters.backends.kueue_volcano.surveying import Surveyor
 from clusters.backends.kueue_volcano.tidying import tidy
@@ -194,7 +194,8 @@ class KueueVolcanoBackend:
         lacks = lacking(self._client)
         self._cluster.lacks = sorted(lacks)
         self._shape = shape_of(self._cluster)  # a watch outlives the groups it began with
-        return replace(cluster_inventory(self._snapshot, self._shape, self._read_at), lacks=lacks)
+        called = accelerator_names(self._cluster)
+        return replace(cluster_inventory(self._snapshot, self._shape, self._read_at, called), lacks=lacks)
 
     def watch(self, stop: Callable[[], bool]) -> Iterator[Observation]:
         snapshot = Snapshot(self._installation)

@@ -30,7 +30,9 @@ from clusters.contract import (
     SharingMode,
 )
 from clusters.domain.accelerators import (
+    NO_NAMES,
     Accelerator,
+    Names,
     accelerator,
     interconnect_of,
     model_of,
@@ -71,10 +73,12 @@ class Cards:
     slug: str = ""
 
 
-def cluster_inventory(snapshot: Snapshot, shape: ClusterShape, read_at: datetime) -> ClusterInventory:
+def cluster_inventory(
+    snapshot: Snapshot, shape: ClusterShape, read_at: datetime, names: Names = NO_NAMES
+) -> ClusterInventory:
     """Groups, nodes, cards and their holders, as of one look. Groups without nodes are left out."""
     nodes = sorted(snapshot.nodes, key=lambda node: node.metadata.name)
-    placed = _placed(nodes, shape.groups)
+    placed = _placed(nodes, shape.groups, names)
     facts = tuple(_node_facts(node, placed.get(node.metadata.name), snapshot, read_at) for node in nodes)
     members: defaultdict[str, list[NodeFacts]] = defaultdict(list)
     for node in facts:
@@ -88,27 +92,27 @@ def cluster_inventory(snapshot: Snapshot, shape: ClusterShape, read_at: datetime
 # --------------------------------------------------------------------------- groups
 
 
-def _placed(nodes: Iterable[Node], given: Mapping[str, GroupShape]) -> dict[str, Cards]:
+def _placed(nodes: Iterable[Node], given: Mapping[str, GroupShape], names: Names) -> dict[str, Cards]:
     """The cards of each node that has some, with the group they belong to."""
     placed: dict[str, Cards] = {}
-    names: dict[tuple[object, ...], str] = {}
+    slugs: dict[tuple[object, ...], str] = {}
     taken = set(given)
     for node in nodes:
-        name = _claimed_by(node, given)
-        cards = cards_of(node, given[name].resource if name is not None else None)
+        name = _claimed_by(node, given, names)
+        cards = cards_of(node, given[name].resource if name is not None else None, names)
         if cards is None:
             continue
         if name is None:
             kind = (cards.resource, cards.sharing, cards.selector)
-            if kind not in names:
-                names[kind] = _free_slug(cards, taken)
-                taken.add(names[kind])
-            name = names[kind]
+            if kind not in slugs:
+                slugs[kind] = _free_slug(cards, taken)
+                taken.add(slugs[kind])
+            name = slugs[kind]
         placed[node.metadata.name] = replace(cards, slug=name)
     return placed
 
 
-def _claimed_by(node: Node, given: Mapping[str, GroupShape]) -> str | None:
+def _claimed_by(node: Node, given: Mapping[str, GroupShape], names: Names) -> str | None:
     """The given group with the most exact selector that the node's labels meet."""
     labels, offers = node.metadata.labels, node.status.capacity
     fitting = [
@@ -116,36 +120,36 @@ def _claimed_by(node: Node, given: Mapping[str, GroupShape]) -> str | None:
         for name, group in given.items()
         if all(labels.get(key) == value for key, value in group.selector)
         and (group.selector or whole(offers.get(group.resource)) > 0)
-        and (whole(offers.get(group.resource)) > 0 or not _card_resources(node))
+        and (whole(offers.get(group.resource)) > 0 or not _card_resources(node, names))
     ]
     return min(fitting)[1] if fitting else None
 
 
-def cards_of(node: Node, resource: str | None = None) -> Cards | None:
+def cards_of(node: Node, resource: str | None = None, names: Names = NO_NAMES) -> Cards | None:
     """The cards of one node: of this resource, else of the one that it has, whole cards before slices.
 
     A node whose label names a card that it does not report has that card's kind: its driver is broken (C-70).
     """
     labels = node.metadata.labels
-    resources = _card_resources(node)
+    resources = _card_resources(node, names)
     if resource is None:
         promise = promised(labels)
-        resource = _best(resources) or (promise[0] if promise is not None else None)
-    row = accelerator(resource) if resource is not None else None
+        resource = _best(resources, names) or (promise[0] if promise is not None else None)
+    row = accelerator(resource, names) if resource is not None else None
     if resource is None or row is None:
         return None
     sharing = sharing_of(row, labels, frozenset(node.status.allocatable))
     return Cards(resource, row, sharing, selector_of(row, labels), model_of(row, resource, labels))
 
 
-def _card_resources(node: Node) -> dict[str, int]:
+def _card_resources(node: Node, names: Names) -> dict[str, int]:
     offered = ((name, whole(amount)) for name, amount in node.status.capacity.items())
-    return {name: count for name, count in offered if count > 0 and accelerator(name) is not None}
+    return {name: count for name, count in offered if count > 0 and accelerator(name, names) is not None}
 
 
-def _best(resources: Mapping[str, int]) -> str | None:
+def _best(resources: Mapping[str, int], names: Names) -> str | None:
     def rank(name: str) -> tuple[bool, int, str]:
-        row = accelerator(name)
+        row = accelerator(name, names)
         return row is not None and row.sharing is not SharingMode.EXCLUSIVE, -resources[name], name
 
     return min(resources, key=rank, default=None)

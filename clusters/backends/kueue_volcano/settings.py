@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import msgspec
 
 from clusters.backends.kueue_volcano import names
 from clusters.backends.kueue_volcano.shape import ClusterShape, GroupShape
-from clusters.contract import Part
-from clusters.models import Cluster
+from clusters.contract import Part, SharingMode
+from clusters.domain.accelerators import Accelerator
+from clusters.models import AcceleratorName, Cluster
 
 
 class ClusterSettings(msgspec.Struct, omit_defaults=True):
@@ -51,3 +53,15 @@ def shape_of(cluster: Cluster) -> ClusterShape:
         git_image=settings.git_image,
         ceiling=timedelta(seconds=settings.ceiling_seconds) if settings.ceiling_seconds else None,
     )
+
+
+def accelerator_names(cluster: Cluster) -> dict[str, Accelerator | None]:
+    """What admins say of resources that no catalogue knows; one query."""
+    return {
+        row.resource: Accelerator(
+            pattern=re.escape(row.resource), vendor=row.vendor, sharing=SharingMode(row.sharing), model=row.card_model
+        )
+        if row.is_card
+        else None
+        for row in AcceleratorName.objects.filter(cluster=cluster)
+    }
