@@ -40,13 +40,10 @@ class TeamForm(ServiceForm):
     name = forms.CharField(label=_("Name of the team"), required=False, max_length=100)
 
 
-class PersonForm(ServiceForm):
-    """A new person, put into a team at once."""
+class MemberForm(ServiceForm):
+    """Somebody who has an account already gets a role in a team."""
 
-    username = forms.CharField(
-        label=_("User name"), required=False, max_length=150, help_text=_("What the person signs in with.")
-    )
-    full_name = forms.CharField(label=_("Full name"), required=False, max_length=150)
+    username = forms.CharField(label=_("User name"), required=False, max_length=150)
     team = forms.ChoiceField(label=_("Team"), required=False)
     role = forms.ChoiceField(
         label=_("Role"), required=False, choices=Role.choices, widget=forms.RadioSelect, initial=Role.ENGINEER
@@ -55,3 +52,13 @@ class PersonForm(ServiceForm):
     def __init__(self, data: object = None, *, teams: Iterable[Team], **options: object) -> None:
         super().__init__(data, **options)  # type: ignore[arg-type]
         self.fields["team"].choices = [(team.slug, team.name) for team in teams]  # type: ignore[attr-defined]
+
+
+class PersonForm(MemberForm):
+    """A new person, put into a team at once."""
+
+    username = forms.CharField(
+        label=_("User name"), required=False, max_length=150, help_text=_("What the person signs in with.")
+    )
+    full_name = forms.CharField(label=_("Full name"), required=False, max_length=150)
+    field_order = ("username", "full_name", "team", "role")

@@ -52,6 +52,7 @@ urlpatterns = [
     path("setup/", admin_people.setup, name="setup"),
     path("setup/teams/", admin_people.team_add, name="team_add"),
     path("setup/people/", admin_people.people_add, name="people_add"),
+    path("setup/members/", admin_people.member_set, name="member_set"),
     path("setup/members/<int:pk>/remove/", admin_people.member_remove, name="member_remove"),
     path("teams/<slug:team>/supplies/", supplies.of_any_team, name="supplies"),
     path("audit/", admin.audit, name="audit"),

@@ -12,14 +12,14 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from accounts.forms import PersonForm, TeamForm
+from accounts.forms import MemberForm, PersonForm, TeamForm
 from accounts.models import User
 from accounts.policy import Action
-from accounts.selectors import membership_get, teams_with_members
-from accounts.services import membership_remove, person_add
+from accounts.selectors import membership_get, person_named, team_named, teams_with_members
+from accounts.services import membership_remove, membership_set, person_add
 from accounts.web import actor_of_page
 from clusters.models import Cluster
-from common.errors import DomainError
+from common.errors import DomainError, NotFound
 from jobs.pages.admin import for_admins
 from jobs.pages.admin_quotas import apply_quotas
 from quotas.selectors import quota_groups
@@ -38,6 +38,7 @@ def _page(
     *,
     team_form: TeamForm | None = None,
     person_form: PersonForm | None = None,
+    member_form: MemberForm | None = None,
     made: dict[str, Any] | None = None,
     status: int = 200,
 ) -> HttpResponse:
@@ -46,6 +47,7 @@ def _page(
         "teams": teams,
         "team_form": team_form or TeamForm(prefix="team"),
         "person_form": person_form or PersonForm(teams=teams, prefix="person"),
+        "member_form": member_form or MemberForm(teams=teams, prefix="member"),
         "made": made,
         "has_shares": any(row.nominal for group in quota_groups() for row in group.rows),
     }
@@ -92,6 +94,29 @@ def people_add(request: HttpRequest) -> HttpResponse:
         else:
             return _page(request, made={"user": user, "password": password})
     return _page(request, person_form=form, status=422)
+
+
+@for_admins(Action.PEOPLE_MANAGE)
+@require_POST
+def member_set(request: HttpRequest) -> HttpResponse:
+    """Put a person who has an account into a team, or change their role there."""
+    actor = actor_of_page(request)
+    form = MemberForm(request.POST, teams=teams_with_members(viewer=actor), prefix="member")
+    if form.is_valid():
+        typed = form.cleaned_data
+        try:
+            user = person_named(viewer=actor, username=typed["username"])
+            team = team_named(viewer=actor, slug=typed["team"])
+            membership_set(actor=actor, user=user, team=team, role=typed["role"])
+        except NotFound as error:
+            form.add_error("username", str(error.message))
+        except DomainError as error:
+            form.add_problems(error)
+        else:
+            sentence = _("%(person)s is in team %(team)s now.")
+            messages.success(request, sentence % {"person": user.display_name, "team": team.name})
+            return redirect("admin_console:setup")
+    return _page(request, member_form=form, status=422)
 
 
 @for_admins(Action.PEOPLE_MANAGE)

@@ -23,6 +23,7 @@ API_OF_PAGE: dict[str, tuple[str, ...]] = {
     "admin_console:cluster_forget": ("clusters_forget",),
     "admin_console:equal_shares": ("shares_set",),
     "admin_console:member_remove": ("members_remove",),
+    "admin_console:member_set": ("members_set",),
     "admin_console:people_add": ("people_create",),
     "admin_console:node_act": ("node_cordon", "node_uncordon", "node_trust"),
     "admin_console:notice_seen": ("notice_seen",),

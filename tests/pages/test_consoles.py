@@ -338,6 +338,8 @@ def test_from_an_empty_room_to_a_person_who_can_submit(cast: Cast, visitor: Visi
         ("people/", {"person-username": "eng-vision-1", "person-team": "vision", "person-role": "engineer"}),
         ("people/", {"person-username": "x", "person-team": "no-team", "person-role": "engineer"}),
         ("people/", {"person-username": "x", "person-team": "vision", "person-role": "king"}),
+        ("members/", {"member-username": "nobody", "member-team": "vision", "member-role": "lead"}),
+        ("members/", {"member-username": "eng-vision-1", "member-team": "vision", "member-role": "king"}),
     ],
 )
 def test_a_team_or_person_that_cannot_be_added_says_why(
@@ -355,6 +357,9 @@ def test_a_person_taken_out_of_a_team_loses_it_at_once(cast: Cast, visitor: Visi
     membership = Membership.objects.get(user=cast.users["eng-vision-1"])
     visitor("admin").post(reverse("admin_console:member_remove", args=[membership.pk]))
     assert "You are in no team yet." in words(engineer.get("/"))
+    again = {"member-username": "eng-vision-1", "member-team": "robotics", "member-role": "lead"}
+    visitor("admin").post("/admin/setup/members/", **again)
+    assert Membership.objects.get(user=cast.users["eng-vision-1"]).role == "lead"
 
 
 def test_the_audit_trail_names_who_did_what(stage: Stage, visitor: Visitors) -> None:

@@ -148,6 +148,11 @@ MATRIX: dict[str, dict[str, Row]] = {
     "admin_console:people_add": {
         "POST": Row(admins(302, 200), {"person-username": "new", "person-team": "vision", "person-role": "lead"}),
     },
+    "admin_console:member_set": {
+        "POST": Row(
+            admins(302, 302), {"member-username": "eng-vision-2", "member-team": "vision", "member-role": "lead"}
+        ),
+    },
     "admin_console:member_remove": {"POST": Row(admins(302, 302))},
     "admin_console:audit": {"GET": Row(admins(302, 200))},
     "api:jobs": {
