@@ -7,18 +7,22 @@ from django.db.models import QuerySet
 from common.sharing import read_sharing
 from jobs.models import Job
 
-SHOWN = ("team", "owner", "group", "cluster", "local_queue", "acted_by")
-"""The objects whose names stand in a row."""
+_PERSON = ("username", "first_name", "last_name")
+_SHOWN = {
+    "team": ("slug", "name"),
+    "owner": _PERSON,
+    "acted_by": _PERSON,
+    "group": ("slug", "title", "unit"),
+    "cluster": ("slug", "name", "kind"),
+    "local_queue": ("slug", "name", "state", "state_by_name", "state_reason"),
+}
+_OF_THE_JOB_ALONE = ("slug", "salt", "env", "command", "code", "datasets", "cpu_millis", "memory_bytes")
+_OF_ITS_ATTEMPTS = ("max_run_seconds", "retry_limit", "stop_grace_seconds")
 
-_PERSON = ("password", "last_login", "date_joined")
-_CLUSTER = ("credentials", "settings", "lacks", "synced_at", "watched_at", "rest_until", "surveyed_at")
-_NOT_SHOWN = frozenset(
-    {"env", "command", "code", "datasets", "team__created_at", "team__image_prefixes"}
-    | {f"{link}__{name}" for link in ("owner", "acted_by") for name in _PERSON}
-    | {f"cluster__{name}" for name in (*_CLUSTER, "survey_tried_at", "survey_asked_at", "created_at")}
-)
+RELATED = tuple(_SHOWN)
+"""What a job belongs to."""
 
 
 def jobs_listed(rows: QuerySet[Job]) -> list[Job]:
     """The jobs of a query that is ordered and cut; one query. They share what they belong to."""
-    return read_sharing(rows, SHOWN, without=_NOT_SHOWN)
+    return read_sharing(rows, _SHOWN, without=_OF_THE_JOB_ALONE + _OF_ITS_ATTEMPTS)

@@ -29,7 +29,7 @@ from jobs.domain.words import (
     priority_value,
 )
 from jobs.domain.words import Kind as JobKind
-from jobs.listing import SHOWN, jobs_listed
+from jobs.listing import RELATED, jobs_listed
 from jobs.models import Attempt, Job, JobEvent, Run
 from jobs.privacy import facts_for, visible_names
 from jobs.reasons import event_text, reason_text
@@ -52,7 +52,7 @@ PRIORITY_ORDER = Case(
 def jobs_visible(viewer: Actor) -> QuerySet[Job]:
     """Every job the viewer may see, with what a row shows."""
     rows = visible(viewer, Job.objects.all(), Action.JOB_VIEW)
-    return rows.select_related(*SHOWN)
+    return rows.select_related(*RELATED)
 
 
 def job_get(*, viewer: Actor, public_id: str) -> Job:

@@ -6,11 +6,12 @@ nearly all alike, and making them is most of what the list costs.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
 
+from django.core.exceptions import FieldDoesNotExist
 from django.db.models import ForeignKey, Model, QuerySet
 
 M = TypeVar("M", bound=Model)
@@ -29,13 +30,15 @@ class _Part:
         return self.model.from_db(using, self.attributes, values)
 
 
-def read_sharing(rows: QuerySet[M], related: Collection[str], *, without: Collection[str] = ()) -> list[M]:
-    """The rows of a query, with their ``related`` objects; one query.
+def read_sharing(
+    rows: QuerySet[M], related: Mapping[str, Collection[str]], *, without: Collection[str] = ()
+) -> list[M]:
+    """The rows of a query but for the columns ``without``, and of each ``related`` object these fields; one query.
 
-    Rows that name the same object share it, so nobody may change it. ``without`` names columns that are read only when
-    somebody asks for them: `env`, or `cluster__settings`.
+    Rows that name the same object share it, so nobody may change it. What was not read is read when somebody asks for
+    it, once for each object.
     """
-    own, *others = _parts(rows.model, tuple(related), frozenset(without))
+    own, *others = _parts(rows.model, tuple((name, frozenset(related[name])) for name in related), frozenset(without))
     places, end = [], len(own.paths)
     for part in others:
         places.append((part, part.link, slice(end, end + len(part.paths)), {}))
@@ -53,14 +56,19 @@ def read_sharing(rows: QuerySet[M], related: Collection[str], *, without: Collec
 
 
 @lru_cache(maxsize=32)
-def _parts(model: type[Model], related: tuple[str, ...], without: frozenset[str]) -> tuple[_Part, ...]:
-    links: list[Any] = [model._meta.get_field(name) for name in related]
-    return (
-        _part(model, None, "", without),
-        *(_part(link.related_model, link, f"{link.name}__", without) for link in links),
-    )
+def _parts(
+    model: type[Model], related: tuple[tuple[str, frozenset[str]], ...], without: frozenset[str]
+) -> tuple[_Part, ...]:
+    parts = [_part(model, None, "", frozenset(field.name for field in model._meta.concrete_fields) - without)]
+    for name, wanted in related:
+        link: Any = model._meta.get_field(name)
+        parts.append(_part(link.related_model, link, f"{name}__", wanted | {link.related_model._meta.pk.name}))
+    return tuple(parts)
 
 
-def _part(model: type[Model], link: Any, prefix: str, without: frozenset[str]) -> _Part:
-    read = [field.attname for field in model._meta.concrete_fields if prefix + field.name not in without]
+def _part(model: type[Model], link: Any, prefix: str, wanted: frozenset[str]) -> _Part:
+    unknown = wanted - {field.name for field in model._meta.concrete_fields}
+    if unknown:
+        raise FieldDoesNotExist(f"{model.__name__} has no {sorted(unknown)}.")
+    read = [field.attname for field in model._meta.concrete_fields if field.name in wanted]
     return _Part(model, link, tuple(prefix + name for name in read), frozenset(read))

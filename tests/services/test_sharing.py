@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import pytest
+from django.core.exceptions import FieldDoesNotExist
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from common.sharing import read_sharing
-from jobs.listing import SHOWN, jobs_listed
+from jobs.listing import RELATED, jobs_listed
 from jobs.models import Job
 from tests.cast import Cast
 from tests.pages.crowd import crowd
 
 STATES = ("queued", "running", "failed")
+EVERYTHING = {
+    name: [field.name for field in Job._meta.get_field(name).related_model._meta.concrete_fields] for name in RELATED
+}
 OWNERS = ("eng-vision-1", "eng-language-1")
 
 
@@ -25,7 +29,7 @@ def jobs(cast: Cast) -> None:
 
 def all_values(job: Job) -> dict[str, object]:
     values: dict[str, object] = {field.attname: getattr(job, field.attname) for field in Job._meta.concrete_fields}
-    for name in SHOWN:
+    for name in RELATED:
         related = getattr(job, name)
         values[name] = related and {field.attname: getattr(related, field.attname) for field in related._meta.fields}
     return values
@@ -34,17 +38,17 @@ def all_values(job: Job) -> dict[str, object]:
 @pytest.mark.usefixtures("jobs")
 def test_they_have_the_same_values_by_one_query() -> None:
     rows = Job.objects.order_by("id")
-    expected = [all_values(job) for job in rows.select_related(*SHOWN)]
+    expected = [all_values(job) for job in rows.select_related(*RELATED)]
     with CaptureQueriesContext(connection) as queries:
-        found = [all_values(job) for job in read_sharing(rows, SHOWN)]
+        found = [all_values(job) for job in read_sharing(rows, EVERYTHING)]
     assert found == expected
     assert len(queries) == 1
-    assert {job.group for job in read_sharing(rows, SHOWN)} >= {None}
+    assert {job.group for job in read_sharing(rows, EVERYTHING)} >= {None}
 
 
 @pytest.mark.usefixtures("jobs")
 def test_rows_of_the_same_team_have_one_team() -> None:
-    found = read_sharing(Job.objects.order_by("id"), SHOWN)
+    found = read_sharing(Job.objects.order_by("id"), EVERYTHING)
     assert len({id(job.team) for job in found}) == len({job.team_id for job in found}) == 2
     assert len({id(job.owner) for job in found}) == 2
 
@@ -52,9 +56,14 @@ def test_rows_of_the_same_team_have_one_team() -> None:
 @pytest.mark.usefixtures("jobs")
 def test_what_is_left_out_is_there_for_whoever_asks() -> None:
     first = jobs_listed(Job.objects.order_by("id")[:1])[0]
-    whole = Job.objects.select_related(*SHOWN).order_by("id")[0]
+    whole = Job.objects.select_related(*RELATED).order_by("id")[0]
     assert {"env", "command", "code", "datasets"} <= first.get_deferred_fields()
     assert "credentials" in first.cluster.get_deferred_fields()
     assert all_values(first) == all_values(whole)
     assert first == whole
     assert not first._state.adding
+
+
+def test_a_field_that_is_not_there_is_a_mistake() -> None:
+    with pytest.raises(FieldDoesNotExist, match="nickname"):
+        read_sharing(Job.objects.all(), {"owner": ["nickname"]})
