@@ -17,9 +17,10 @@ from django.utils.translation import gettext as _
 from accounts import audit
 from accounts.actors import Actor
 from accounts.policy import Action, require
+from clusters.accelerator_models import AcceleratorName
 from clusters.contract import SharingMode
 from clusters.domain.accelerators import accelerator, is_known
-from clusters.models import AcceleratorName, Cluster, PreflightRow
+from clusters.models import Cluster, PreflightRow
 from clusters.preflight.words import Feature, Problem
 from common.errors import FieldProblem, InvalidInput, NotFound
 from common.names import clean_display_name

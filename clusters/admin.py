@@ -6,8 +6,8 @@ from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 
 from accounts.operators import OperatorAdmin, Remedy
+from clusters.accelerator_models import AcceleratorName
 from clusters.models import (
-    AcceleratorName,
     Cluster,
     CodeArchive,
     Dataset,
@@ -18,12 +18,10 @@ from clusters.models import (
     PreflightRow,
     TeamSecret,
     TeamStorage,
-    WaterDay,
-    WaterHour,
-    WaterSample,
 )
 from clusters.nodes_models import Maintenance, NodeCordon, NodeFailure, NodeSuspicion
 from clusters.repairs import cluster_look_again
+from clusters.water_models import WaterDay, WaterHour, WaterSample
 from common.admin import ReadOnlyAdmin
 
 

@@ -12,8 +12,9 @@ from django.conf import settings
 from django.db import connection, models
 
 from clusters.domain.water import FIGURES
-from clusters.models import Cluster, WaterDay, WaterHour, WaterSample
+from clusters.models import Cluster
 from clusters.waiting import Waiting
+from clusters.water_models import WaterDay, WaterHour, WaterSample
 from clusters.water_selectors import GroupLevel, group_levels
 from common.partitions import month_after, month_of, months_drop, months_ensure
 
@@ -49,7 +50,7 @@ def _sample(found: GroupLevel, at: datetime) -> WaterSample:
 _NAMED = ", ".join(f"('{name}', {name})" for name in FIGURES)
 _ROLL_UP = """
 INSERT INTO {above} (group_id, at, figure, seconds, card_seconds, least, most)
-SELECT group_id, date_bin(%(length)s, at, 'epoch'::timestamptz) AS span, figure, {sums}
+SELECT group_id, date_bin(%(length)s::interval, at, 'epoch'::timestamptz) AS span, figure, {sums}
   FROM {below}
  WHERE at >= %(begin)s {known}
  GROUP BY group_id, span, figure
@@ -96,7 +97,7 @@ def _newest(model: type[models.Model]) -> datetime | None:
 
 def _execute(statement: str, length: timedelta, begin: datetime) -> None:
     with connection.cursor() as cursor:
-        cursor.execute(statement, {"length": length, "begin": begin})
+        cursor.execute(statement, {"length": f"{length.total_seconds()} s", "begin": begin})
 
 
 # --------------------------------------------------------------------------- what is kept

@@ -17,9 +17,10 @@ from accounts.policy import Action, require
 from clusters.contract import NodeHealth, SharingMode
 from clusters.domain.packing import Gang, unusable
 from clusters.domain.water import FIGURES, Level, NodeSplit, level_of, total
-from clusters.models import Cluster, Node, NodeGroup, WaterDay, WaterHour, WaterSample
+from clusters.models import Cluster, Node, NodeGroup
 from clusters.selectors import NodeView, node_view
 from clusters.waiting import Waiting
+from clusters.water_models import WaterDay, WaterHour, WaterSample
 
 SECONDS_OF_A_MINUTE, SECONDS_OF_AN_HOUR, SECONDS_OF_A_DAY = 60, 3_600, 86_400
 POINTS_MAX = 1_500

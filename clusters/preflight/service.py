@@ -16,8 +16,9 @@ from accounts import audit
 from accounts.actors import Actor
 from accounts.models import Team
 from accounts.policy import Action, require
+from clusters.accelerator_models import AcceleratorName
 from clusters.contract import BackendError, Preflightable, SharingMode
-from clusters.models import AcceleratorName, Cluster, Node, NodeGroup, Notice, PreflightRow, TeamStorage
+from clusters.models import Cluster, Node, NodeGroup, Notice, PreflightRow, TeamStorage
 from clusters.notices import Source, notices_settle
 from clusters.preflight.survey import Survey
 from clusters.preflight.table import preflight

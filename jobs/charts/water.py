@@ -180,12 +180,12 @@ def _data(spans: Sequence[datetime], moments: Sequence[Moment | None], step: int
         "start": int(spans[0].timestamp()),
         "step": step,
         "at": [f"{timezone.localtime(at):%Y-%m-%dT%H:%M}" for at in spans],
-        "capacity": numbers([moment and moment.capacity for moment in moments]),
+        "capacity": numbers([moment.capacity if moment else None for moment in moments]),
         "series": [
             {
                 "name": name,
                 "label": str(label),
-                "cards": numbers([moment and moment.parts[name] for moment in moments]),
+                "cards": numbers([moment.parts[name] if moment else None for moment in moments]),
             }
             for name, label in PARTS.items()
         ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
@@ -50,7 +51,7 @@ def water(request: HttpRequest) -> HttpResponse:
     group = _chosen(shown, request.GET.get("group"))
     level = group.level if group else (shown.cards if shown else None)
     bars = level_bars(shown.groups) if shown else []
-    context = {
+    context: dict[str, Any] = {
         "clusters": [each.cluster for each in found],
         "shown": shown,
         "bars": bars,

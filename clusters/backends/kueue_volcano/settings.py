@@ -7,11 +7,12 @@ from datetime import timedelta
 
 import msgspec
 
+from clusters.accelerator_models import AcceleratorName
 from clusters.backends.kueue_volcano import names
 from clusters.backends.kueue_volcano.shape import ClusterShape, GroupShape
 from clusters.contract import Part, SharingMode
 from clusters.domain.accelerators import Accelerator
-from clusters.models import AcceleratorName, Cluster
+from clusters.models import Cluster
 
 
 class ClusterSettings(msgspec.Struct, omit_defaults=True):
