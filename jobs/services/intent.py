@@ -291,7 +291,8 @@ def _choice(
                 return chosen, wanted.on(chosen)
             except NoShape as error:
                 raise error.up_to(chosen.capacity) from error
-        last = lookups.last_vendor(framework.value, place.cluster)
+        has_choice = len({c.vendor for c in candidates if c.exclusive}) > 1
+        last = lookups.last_vendor(framework.value, place.cluster) if has_choice else None
         return choose_group(
             candidates, cards=wanted.cards, replicas=wanted.replicas, framework=framework, last_vendor=last
         )

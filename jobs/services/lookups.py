@@ -15,6 +15,9 @@ from quotas.selectors import QueuePlace, queue_places
 
 T = TypeVar("T")
 
+VENDOR_REMEMBERED = 50
+"""Who has a hundred thousand jobs, and none of this framework, shall not wait until all of them were looked at."""
+
 
 class Lookups:
     """One person's view of teams, queues and data sets for the length of one request."""
@@ -33,10 +36,13 @@ class Lookups:
         return self._once(("places", team.pk), lambda: queue_places(team.pk))
 
     def last_vendor(self, framework: str, cluster: Cluster) -> str | None:
-        """Whose cards the person's newest job of this framework had there."""
+        """Whose cards the person's newest job of this framework had there, of their last VENDOR_REMEMBERED jobs."""
 
         def newest() -> str | None:
-            jobs = Job.objects.filter(owner=self._actor.user, framework=framework, group__cluster=cluster)
+            own = Job.objects.filter(owner=self._actor.user).order_by("-submitted_at", "-id")
+            jobs = Job.objects.filter(
+                pk__in=own.values("pk")[:VENDOR_REMEMBERED], framework=framework, group__cluster=cluster
+            )
             return jobs.order_by("-submitted_at", "-id").values_list("group__vendor", flat=True).first()
 
         return self._once(("vendor", framework, cluster.pk), newest)
