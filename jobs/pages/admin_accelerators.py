@@ -47,5 +47,5 @@ def accelerators(request: HttpRequest, cluster: str) -> HttpResponse:
         (view, sent if sent is not None and sent.data.get("resource") == view.resource else form_of(view, number))
         for number, view in enumerate(views)
     ]
-    context = {"cluster": found, "rows": rows, "vendors": catalogue().vendors.values()}
+    context = {"cluster": found, "rows": rows, "vendors": catalogue().vendors.items()}
     return render(request, "jobs/accelerators.html", context, status=200 if sent is None else 422)

@@ -67,12 +67,13 @@
 
   function draw() {
     const x = times();
+    const end = new Date(new Date(`${x.at(-1)}:00Z`).getTime() + figure.step * 1000).toISOString().slice(0, 16);
     const line = {
       type: "scatter",
       mode: "lines",
       name: figure.capacityLabel,
-      x,
-      y: figure.capacity,
+      x: [...x, end],
+      y: [...figure.capacity, figure.capacity.at(-1)],
       connectgaps: false,
       line: { color: colour("--sl-ink"), width: 1.5, shape: "hv" },
       hovertemplate: "%{y}",

@@ -10,6 +10,7 @@ from typing import Any
 from django.utils import timezone
 
 from accounts.services import token_create
+from clusters.accelerator_models import AcceleratorName
 from clusters.models import Cluster, Notice
 from clusters.supply_services import dataset_set, registry_set, variables_set
 from jobs.models import Attempt, Job
@@ -62,6 +63,9 @@ def build_scene() -> Scene:
         facts={"before": "ok", "after": "missing", "problem": "gate_stopped", "facts": {}},
         opened_at=timezone.now(),
     )
+    AcceleratorName.objects.create(
+        cluster=cast.cluster, resource="example.com/tpu", vendor="example", card_model="TPU", named_at=timezone.now()
+    )
     place: dict[str, Any] = {"cluster": cast.cluster, "team": cast.teams["vision"]}
     dataset_set(actor=cast.actor("admin"), **place, name="imagenet", volume="data")
     variables_set(actor=cast.actor("lead-vision"), **place, name="wandb", values={"A": "1"})
@@ -85,6 +89,7 @@ def build_scene() -> Scene:
         "team": ["vision", "language"],
         "name": ["imagenet", "wandb", "harbor"],
         "cluster": ["sandbox", "far"],
+        "resource": ["example.com/tpu"],
         "group": ["h100", "ascend-910b"],
         "username": ["eng-vision-1", "eng-vision-2", "lead-language"],
         "card_model": ["h100", "a100"],
@@ -122,6 +127,7 @@ def _bodies(jobs: list[str]) -> dict[str, Any]:
         },
         "quota_plan_restore": {"expected_version": 3},
         "quota_plan_recount": {"expected_version": 3},
+        "accelerator_name": {"vendor": "example", "card_model": "TPU v9"},
         "rules_set": {"images": ["registry.example"], "runs_as_root": False},
         "storage_set": {"volume": "team-files"},
         "dataset_set": {"volume": "data", "folder": "images"},
