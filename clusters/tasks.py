@@ -6,6 +6,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from clusters.models import Cluster
+from clusters.nodes_maintenance import maintenances_step
 from clusters.nodes_suspicion import suspicions_settle
 from clusters.preflight.service import preflight_due, preflight_run
 from clusters.secrets import bring_secrets
@@ -50,8 +51,9 @@ def bring_secrets_task() -> None:
 
 @shared_task(name="clusters.care_for_nodes")
 def care_for_nodes_task() -> None:
-    """See which nodes have come under suspicion."""
+    """See which nodes have come under suspicion, and which maintenance begins or ends."""
     suspicions_settle(timezone.now())
+    maintenances_step(timezone.now())
 
 
 @shared_task(name="clusters.water_sample")

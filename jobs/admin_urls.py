@@ -9,6 +9,7 @@ from jobs.pages import (
     admin_accelerators,
     admin_clusters,
     admin_idle,
+    admin_maintenance,
     admin_nodes,
     admin_people,
     admin_preflight,
@@ -37,6 +38,8 @@ app_name = "admin_console"
 urlpatterns = [
     path("water/", admin_water.water, name="water"),
     path("idle/", admin_idle.idle, name="idle"),
+    path("maintenance/", admin_maintenance.maintenance, name="maintenance"),
+    path("maintenance/<str:public_id>/cancel/", admin_maintenance.cancel, name="maintenance_cancel"),
     path("nodes/", admin_nodes.nodes, name="nodes"),
     path("nodes/<slug:cluster>/<str:node>/<node_act:act>/", admin_nodes.act, name="node_act"),
     path("clusters/", admin_clusters.clusters, name="clusters"),

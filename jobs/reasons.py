@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from django.utils.formats import time_format
+from django.utils.formats import date_format, time_format
 from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -171,6 +171,13 @@ def _gave_way(facts: _Known) -> str:
     return close_up(who + " " + how)
 
 
+def _maintenance(facts: _Known) -> str:
+    values = _Known({**facts, "until": _day_and_clock(facts.get("until"))})
+    return _(
+        "It would not end before maintenance of the nodes that could hold it; it is kept here until %(until)s."
+    ) % (values)
+
+
 def _not_sent(facts: _Known) -> str:
     if facts.get("error") == "internal_error":
         return _("Sending it fails again and again. The job is kept and tried each minute; the server's log says why.")
@@ -184,6 +191,15 @@ def _clock(until: object) -> str:
     except ValueError:
         return "?"
     return time_format(localtime(moment), "H:i") if moment.tzinfo else "?"
+
+
+def _day_and_clock(until: object) -> str:
+    """The same with its day, for what may be far away."""
+    try:
+        moment = datetime.fromisoformat(str(until))
+    except ValueError:
+        return "?"
+    return date_format(localtime(moment), "SHORT_DATETIME_FORMAT") if moment.tzinfo else "?"
 
 
 C = ReasonCode
@@ -225,6 +241,7 @@ _SENTENCES: dict[str, Callable[[_Known], str]] = {
         lambda: _("Preempted: borrowed cards were divided anew between the teams. It keeps its place in the queue.")
     ),
     C.PREEMPTED_BY_PERSON: _gave_way,
+    C.WAITING_FOR_MAINTENANCE: _maintenance,
     C.QUEUE_DRAINED: _plain(lambda: _("Stopped because a platform admin emptied the team's queue. It waits there.")),
     C.REQUEUING: _plain(lambda: _("Being requeued; its pods are ending.")),
     C.REQUEUED_BY_PERSON: _plain(
@@ -326,9 +343,15 @@ def _priority(word: object) -> str:
     return str(PRIORITIES[Priority(str(word))]).lower() if word in set(Priority) else "?"
 
 
+def _maintenance_ahead(facts: _Known) -> str:
+    values = _Known({**facts, "until": _day_and_clock(facts.get("until"))})
+    return _("Maintenance takes its nodes at %(until)s, before it would end.") % values
+
+
 _EVENTS: dict[str, Callable[[_Known], str]] = {
     "submitted": _plain(lambda: _("Submitted.")),
     "attempt_adopted": _plain(lambda: _("The cluster runs an attempt that was not recorded here: it is taken over.")),
+    "maintenance_ahead": _maintenance_ahead,
     "asked_cancel": _plain(lambda: _("Asked to cancel.")),
     "asked_restart": _plain(lambda: _("Asked to restart: a new attempt at the end of the queue.")),
     "asked_hold": _plain(lambda: _("Asked to hold.")),

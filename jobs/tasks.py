@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from celery import shared_task
+from django.utils import timezone
 
 from jobs.housekeeping import clear_old_rows, clear_unused_archives
 from jobs.logs import collect_logs
+from jobs.maintenance import tell_owners
 from jobs.reconcile.loop import reconcile_jobs, sweep
 from jobs.strays import tell_of_strays
 
@@ -34,3 +36,9 @@ def housekeeping_task() -> None:
     clear_old_rows()
     clear_unused_archives()
     tell_of_strays()
+
+
+@shared_task(name="jobs.tell_of_maintenance")
+def tell_of_maintenance_task() -> None:
+    """Tell owners of maintenance that their jobs run into."""
+    tell_owners(timezone.now())

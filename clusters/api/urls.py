@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from django.urls import path
 
-from clusters.api import accelerators, nodes, preflight, supplies, water
+from clusters.api import accelerators, maintenance, nodes, preflight, supplies, water
 
 urlpatterns = [
     path("groups", nodes.GroupsView.as_view(), name="groups"),
+    path("maintenance", maintenance.MaintenancesView.as_view(), name="maintenance"),
+    path("maintenance/<str:public_id>/cancel", maintenance.MaintenanceCancelView.as_view(), name="maintenance-cancel"),
     path("nodes/<slug:cluster>/<str:node>/cordon", nodes.NodeCordonView.as_view(), name="node-cordon"),
     path("nodes/<slug:cluster>/<str:node>/uncordon", nodes.NodeUncordonView.as_view(), name="node-uncordon"),
     path("nodes/<slug:cluster>/<str:node>/trust", nodes.NodeTrustView.as_view(), name="node-trust"),

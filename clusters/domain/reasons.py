@@ -29,6 +29,7 @@ class ReasonCode(StrEnum):
     QUEUE_MISCONFIGURED = "queue_misconfigured"
     WAITING_FOR_CHECK = "waiting_for_check"
     WAITING = "waiting"
+    WAITING_FOR_MAINTENANCE = "waiting_for_maintenance"
     HELD = "held"
     PREEMPTED_HIGHER_PRIORITY = "preempted_higher_priority"
     PREEMPTED_QUOTA_RECLAIMED = "preempted_quota_reclaimed"

@@ -17,6 +17,7 @@ from django.views.decorators.http import require_safe
 from accounts.actors import Actor
 from accounts.policy import Action, can, require
 from accounts.web import actor_of_page, signed_in
+from clusters.nodes_maintenance import Ahead
 from common.errors import NotFound
 from common.htmx import render_page, wants_partial
 from jobs import selectors
@@ -24,6 +25,7 @@ from jobs.charts import attempts_chart, draw_blocks
 from jobs.charts.nodes import Square
 from jobs.domain.words import TERMINAL_STATES
 from jobs.logs import LogPage, last_lines, raw_log, read_logs
+from jobs.maintenance import in_the_way_of
 from jobs.models import Attempt, Job
 
 FIRST_LINES = 200
@@ -56,6 +58,7 @@ def _live_context(viewer: Actor, job: Job, attempts: Sequence[Attempt]) -> dict[
         "reason": reason,
         "blocks": _blocks(job, reason.facts),
         "nodes": _nodes(attempts),
+        "maintenance": _maintenance(job, attempts),
         "is_live": job.state not in TERMINAL_STATES,
         "attempts": [(attempt, selectors.runs_of(attempt), endings.get(attempt.number)) for attempt in attempts],
         "chart": attempts_chart(attempts, endings, timezone.now()),
@@ -70,6 +73,11 @@ def _nodes(attempts: Sequence[Attempt]) -> list[str]:
     """The nodes of the run that goes on, if one does."""
     runs = selectors.runs_of(attempts[-1]) if attempts else []
     return list(runs[-1].nodes) if runs and runs[-1].ended_at is None else []
+
+
+def _maintenance(job: Job, attempts: Sequence[Attempt]) -> Ahead | None:
+    runs = selectors.runs_of(attempts[-1]) if attempts else []
+    return in_the_way_of(job, runs[-1] if runs else None)
 
 
 def _blocks(job: Job, facts: Mapping[str, Any]) -> list[tuple[int, list[Square]]]:

@@ -23,7 +23,6 @@ from clusters.contract import (
     WorkloadRef,
     WorkloadSpec,
 )
-from clusters.nodes_suspicion import Suspected, suspected_nodes
 from clusters.services import backend, cluster_failed, is_silence
 from clusters.supplies import Place, Supplies, supplies_of
 from common.faults import reach
@@ -42,6 +41,7 @@ class Step:
     loaded: Loaded
     move: Move
     older: Older
+    avoid_nodes: tuple[str, ...] = ()  # sorted; on which the attempt that it makes is not placed
 
 
 class CalledFor(StrEnum):
@@ -121,7 +121,6 @@ def call_all(steps: Sequence[Step], until: datetime) -> Iterator[Called]:
     Steps that are not done at ``until`` are left out; their jobs stay claimed until the lease is over.
     """
     supplies = supplies_of({_place(step) for step in steps if Effect.SUBMIT in step.move.effects})
-    suspected = suspected_nodes({step.loaded.job.cluster_id for step in steps if _is_retry(step)})
     doors: dict[int, SchedulerBackend] = {}
     silent: dict[int, _Silent] = {}
     afar: list[_Work] = []
@@ -131,7 +130,7 @@ def call_all(steps: Sequence[Step], until: datetime) -> Iterator[Called]:
             continue
         cluster = step.loaded.job.cluster
         door = doors.get(cluster.pk) or doors.setdefault(cluster.pk, backend(cluster))
-        work = _prepared(step, door, silent.setdefault(cluster.pk, _Silent()), supplies, suspected)
+        work = _prepared(step, door, silent.setdefault(cluster.pk, _Silent()), supplies)
         if door.calls_at_once > 1:
             afar.append(work)
         elif timezone.now() < until:
@@ -147,24 +146,15 @@ def _place(step: Step) -> Place:
     return step.loaded.job.cluster_id, step.loaded.job.team_id
 
 
-def _is_retry(step: Step) -> bool:
-    """A later attempt is made: it keeps away from nodes that are suspected."""
-    return Effect.SUBMIT in step.move.effects and step.loaded.attempt.number > 1
-
-
-def _prepared(
-    step: Step, door: SchedulerBackend, silent: _Silent, supplies: Mapping[Place, Supplies], suspected: Suspected
-) -> _Work:
+def _prepared(step: Step, door: SchedulerBackend, silent: _Silent, supplies: Mapping[Place, Supplies]) -> _Work:
     job, attempt = step.loaded.job, step.loaded.attempt
     submits = Effect.SUBMIT in step.move.effects
-    shape = (job.cluster_id, job.group_id, job.pods, job.cards_per_pod)
-    avoided = suspected.avoided_by(*shape) if _is_retry(step) else ()
     return _Work(
         step=step,
         door=door,
         silent=silent,
         ref=workload_ref(job, attempt),
-        spec=workload_spec(job, attempt, supplies[_place(step)], avoided) if submits else None,
+        spec=workload_spec(job, attempt, supplies[_place(step)], step.avoid_nodes) if submits else None,
         older=tuple(workload_ref(job, older) for older in step.older.to_clear),
         grace=timedelta(seconds=job.stop_grace_seconds),
         priority=priority_value(Priority(job.priority), Kind(job.kind)),

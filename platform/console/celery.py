@@ -27,5 +27,6 @@ app.conf.beat_schedule = {
     "clusters-water-roll-up": {"task": "clusters.water_roll_up", "schedule": 300.0, "options": {"expires": 290}},
     "clusters-water-keep": {"task": "clusters.water_keep", "schedule": 21600.0, "options": {"expires": 600}},
     "quotas-apply": {"task": "quotas.apply", "schedule": 60.0, "options": {"expires": 50}},
+    "jobs-tell-of-maintenance": {"task": "jobs.tell_of_maintenance", "schedule": 60.0, "options": {"expires": 50}},
     "jobs-housekeeping": {"task": "jobs.housekeeping", "schedule": 3600.0, "options": {"expires": 600}},
 }

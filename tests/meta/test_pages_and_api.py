@@ -25,6 +25,8 @@ API_OF_PAGE: dict[str, tuple[str, ...]] = {
     "admin_console:member_remove": ("members_remove",),
     "admin_console:member_set": ("members_set",),
     "admin_console:people_add": ("people_create",),
+    "admin_console:maintenance": ("maintenance_plan",),
+    "admin_console:maintenance_cancel": ("maintenance_cancel",),
     "admin_console:node_act": ("node_cordon", "node_uncordon", "node_trust"),
     "admin_console:notice_seen": ("notice_seen",),
     "admin_console:preflight": ("cluster_preflight_ask",),

@@ -126,6 +126,8 @@ MATRIX: dict[str, dict[str, Row]] = {
         "GET": Row(admins(302, 200)),
         "POST": Row(admins(302, 302), {"resource": "example.com/tpu", "vendor": "example", "card_model": "TPU"}),
     },
+    "admin_console:maintenance": {"GET": Row(admins(302, 200)), "POST": Row(admins(302, 422), {"reason": "a fan"})},
+    "admin_console:maintenance_cancel": {"POST": Row(admins(302, 302))},
     "admin_console:nodes": {"GET": Row(admins(302, 200))},
     "admin_console:node_act": {"GET": Row(admins(302, 200)), "POST": Row(admins(302, 302), {"reason": "a fan"})},
     "admin_console:clusters": {
@@ -208,6 +210,13 @@ MATRIX: dict[str, dict[str, Row]] = {
     "api:groups": {"GET": Row(admins(401, 200))},
     "api:idle": {"GET": Row(admins(401, 200))},
     "api:waste": {"GET": Row(admins(401, 200))},
+    "api:maintenance": {
+        "GET": Row(admins(401, 200)),
+        "POST": Row(
+            admins(401, 400), {"cluster": "sandbox", "reason": "a fan", "starts_at": "soon", "ends_at": "later"}
+        ),
+    },
+    "api:maintenance-cancel": {"POST": Row(admins(401, 200))},
     "api:node-cordon": {"POST": Row(admins(401, 200), {"reason": "a fan"})},
     "api:node-uncordon": {"POST": Row(admins(401, 409), {"reason": "a fan"})},  # it is open
     "api:node-trust": {"POST": Row(admins(401, 409), {"reason": "a fan"})},  # it is not suspected

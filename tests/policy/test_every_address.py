@@ -18,6 +18,7 @@ from django.utils import timezone
 from accounts.models import Membership
 from accounts.services import token_create
 from clusters.models import AcceleratorName, Cluster, Notice
+from clusters.nodes_models import Maintenance
 from clusters.supply_services import dataset_set, registry_set, variables_set
 from common.ids import new_ulid
 from jobs.models import Attempt, Job
@@ -73,6 +74,14 @@ class Scene:
         variables_set(actor=lead, **place, name="wandb", values={"A": "1"})
         registry_set(actor=lead, **place, name="harbor", server="registry.example", username="robot", password="x")
         LocalQueue.objects.create(queue=cast.queues["vision"], slug="night", name="Night")
+        maintenance = Maintenance.objects.create(
+            cluster=cast.cluster,
+            node="h100-01",
+            starts_at=timezone.now() + timedelta(days=1),
+            ends_at=timezone.now() + timedelta(days=2),
+            reason="a fan",
+            created_at=timezone.now(),
+        )
         self.arguments: dict[str, dict[str, Any]] = {
             "accounts:token_revoke": {"public_id": token.public_id},
             "accounts:session_end": {"pk": session.pk},
@@ -90,6 +99,8 @@ class Scene:
             "admin_console:cluster_forget": {"cluster": far.slug},
             "admin_console:preflight": {"cluster": cast.cluster.slug},
             "admin_console:node_act": {"cluster": cast.cluster.slug, "node": "h100-01", "act": "cordon"},
+            "admin_console:maintenance_cancel": {"public_id": maintenance.public_id},
+            "api:maintenance-cancel": {"public_id": maintenance.public_id},
             **{f"api:node-{act}": {"cluster": cast.cluster.slug, "node": "h100-01"} for act in NODE_ACTS},
             "admin_console:notice_seen": {"pk": notice.pk},
             "api:cluster-preflight": {"cluster": cast.cluster.slug},
