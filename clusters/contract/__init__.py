@@ -26,6 +26,7 @@ from clusters.contract.backend import (
     Scope,
     SecretKeeper,
     Tidying,
+    TidyReport,
     Tracing,
     Watchable,
 )
@@ -73,8 +74,11 @@ from clusters.contract.inventory import (
     SharingMode,
 )
 from clusters.contract.quotas import (
+    DriftField,
     GroupQuota,
     QueuePlan,
+    QuotaChange,
+    QuotaDrift,
     QuotaPlan,
     QuotaSyncReport,
 )
@@ -93,6 +97,7 @@ __all__ = [
     "ClusterInventory",
     "Code",
     "CodeKind",
+    "DriftField",
     "EvictionCause",
     "Failure",
     "FailureCode",
@@ -116,6 +121,8 @@ __all__ = [
     "Preflightable",
     "Prioritised",
     "QueuePlan",
+    "QuotaChange",
+    "QuotaDrift",
     "QuotaPlan",
     "QuotaSyncReport",
     "Rejected",
@@ -125,6 +132,7 @@ __all__ = [
     "Scope",
     "SecretKeeper",
     "SharingMode",
+    "TidyReport",
     "Tidying",
     "Tracing",
     "Unauthorized",

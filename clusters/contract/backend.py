@@ -119,12 +119,20 @@ class NodeKeeper(Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True)
+class TidyReport:
+    """How many leftovers went, and whose pods had lost what gathers them: (job ulid, attempt)."""
+
+    removed: int = 0
+    gathered_again: tuple[tuple[str, int], ...] = ()
+
+
 @runtime_checkable
 class Tidying(Protocol):
     """Clears up what the cluster itself left behind of ours."""
 
-    def tidy(self) -> int:
-        """Remove leftovers of ours whose owner is gone and make again what is missing; how many were touched.
+    def tidy(self) -> TidyReport:
+        """Remove leftovers of ours whose owner is gone and make again what is missing.
 
         Follows the newest :meth:`SchedulerBackend.observe` of this instance. Never touches what is not ours.
         """

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +34,53 @@ class QueuePlan:
 
 @dataclass(frozen=True, slots=True)
 class QuotaPlan:
-    """All team queues of a cluster and the common pool. Applied decreases first (decision 21)."""
+    """All team queues of a cluster and the common pool. Applied decreases first (decision 21).
+
+    Quotas that somebody set from outside are left alone until ``takes_over`` says to write ours over them.
+    """
 
     queues: tuple[QueuePlan, ...]
     pool: tuple[GroupQuota, ...]
+    takes_over: bool = False
+
+
+class DriftField(StrEnum):
+    """What of a queue may be other than planned."""
+
+    NOMINAL = "nominal"
+    BORROW_LIMIT = "borrow_limit"
+    LEND_LIMIT = "lend_limit"
+    RULES = "rules"  # order, taking back, or to whom it belongs
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaChange:
+    """One thing that somebody set from outside. In cards; None = no limit, and no number for rules."""
+
+    queue: str  # '' = the common pool
+    node_group: str  # '' for rules
+    field: DriftField
+    planned: int | None = None
+    found: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaDrift:
+    """Everything that was set from outside, by which programs, and when last (None = not told)."""
+
+    changes: tuple[QuotaChange, ...]
+    by: tuple[str, ...] = ()
+    at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class QuotaSyncReport:
-    """What :meth:`SchedulerBackend.apply_quotas` changed, and what it could not."""
+    """What :meth:`SchedulerBackend.apply_quotas` changed, and what it could not.
+
+    With ``drift`` no quota was written. ``vanished`` are queues that had been there and were gone at this look.
+    """
 
     changed: tuple[str, ...] = ()
     failed: tuple[tuple[str, str], ...] = ()  # (queue, error code)
+    drift: QuotaDrift | None = None
+    vanished: tuple[str, ...] = ()

@@ -41,6 +41,7 @@ from clusters.contract import (
     Rejected,
     Retryable,
     Scope,
+    TidyReport,
     WorkloadFacts,
     WorkloadRef,
     WorkloadSpec,
@@ -208,8 +209,8 @@ class KueueVolcanoBackend:
     def survey(self, now: datetime) -> Survey:
         return Surveyor(clients_of(self._cluster), self._installation).survey(now)
 
-    def tidy(self) -> int:
-        return 0 if self._snapshot is None else tidy(self._objects, self._snapshot, self._shape)
+    def tidy(self) -> TidyReport:
+        return TidyReport() if self._snapshot is None else tidy(self._objects, self._snapshot, self._shape)
 
     def tail_logs(self, ref: WorkloadRef, cursor: str) -> LogChunk:
         """The pods are those of the newest look that was stored: reading a log lists nothing."""

@@ -10,6 +10,7 @@ import msgspec
 
 from clusters.backends.kueue_volcano import names
 from clusters.backends.kueue_volcano.client import KubeClient, Missing
+from clusters.backends.kueue_volcano.quota_drift import drift_of, vanished
 from clusters.backends.kueue_volcano.quota_objects import QuotaObjects, quota_objects
 from clusters.backends.kueue_volcano.quota_order import contains, decreases_first
 from clusters.backends.kueue_volcano.shape import ClusterShape, Manifest
@@ -39,17 +40,24 @@ def apply(client: KubeClient, plan: QuotaPlan, shape: ClusterShape) -> QuotaSync
     """Make the cluster as planned. What cannot be written is in the report; a silent cluster raises.
 
     A write that fails ends the writes of quotas: increases whose decreases did not happen would give cards twice.
-    Raises Retryable, Unauthorized, Rejected("no_gate") without Kueue.
+    Where somebody else has set quotas, none are written unless the plan takes over: one that stays as it was found
+    and others that follow the plan could together pass what the nodes have. Raises Retryable, Unauthorized,
+    Rejected("no_gate") without Kueue.
     """
     wanted = quota_objects(plan, shape)
     writer = _Writer(client, shape.installation, _ours(client, shape.installation))
+    found = list(writer.current.values())
+    drift = None if plan.takes_over else drift_of(found, [*wanted.queues, wanted.cohort])
     writer.bring(wanted.before)
-    if not writer.failed:
-        writer.bring_all_or_stop(_ordered(writer.current.values(), wanted))
+    if not writer.failed and drift is None:
+        writer.bring_all_or_stop(_ordered(found, wanted))
     if not writer.failed:
         writer.bring(wanted.after)
+    if not writer.failed and drift is None:
         writer.remove_unwanted(wanted)
-    return QuotaSyncReport(tuple(writer.changed), tuple(writer.failed))
+    return QuotaSyncReport(
+        tuple(writer.changed), tuple(writer.failed), drift=drift, vanished=vanished(found, wanted.queues)
+    )
 
 
 def _ours(client: KubeClient, installation: str) -> dict[Key, Object]:

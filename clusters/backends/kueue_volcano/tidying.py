@@ -15,7 +15,7 @@ from clusters.backends.kueue_volcano.manifests import pod_group
 from clusters.backends.kueue_volcano.objects import Objects, head_of
 from clusters.backends.kueue_volcano.shape import ClusterShape
 from clusters.backends.kueue_volcano.snapshot import Snapshot
-from clusters.contract import Rejected
+from clusters.contract import Rejected, TidyReport
 
 logger = logging.getLogger(__name__)
 
@@ -24,18 +24,19 @@ OLD_ENOUGH = timedelta(minutes=2)
 AT_ONCE = 50
 
 
-def tidy(objects: Objects, snapshot: Snapshot, shape: ClusterShape) -> int:
-    """Returns how many objects were removed or made."""
-    done = 0
+def tidy(objects: Objects, snapshot: Snapshot, shape: ClusterShape) -> TidyReport:
+    """What was removed and made again."""
+    removed = 0
+    gathered: list[tuple[str, int]] = []
     now = datetime.now(UTC)
     for orphan in snapshot.orphans()[:AT_ONCE]:
         if now - orphan.created_at >= OLD_ENOUGH and _has_no_owner(objects, orphan.space, orphan.owner):
             logger.warning("removing %s %s/%s: its owner is gone", orphan.kind.kind, orphan.space, orphan.name)
-            done += objects.remove(orphan.kind, orphan.space, orphan.name, orphan.uid)
+            removed += objects.remove(orphan.kind, orphan.space, orphan.name, orphan.uid)
     if shape.has_volcano:
         for job in snapshot.without_pod_group()[:AT_ONCE]:
-            done += _gather_again(objects, job.space, job.name, job.uid)
-    return done
+            gathered += _gather_again(objects, job.space, job.name, job.uid)
+    return TidyReport(removed, tuple(gathered))
 
 
 def _has_no_owner(objects: Objects, space: str, owner: tuple[names.Kind, str, str] | None) -> bool:
@@ -49,14 +50,15 @@ def _has_no_owner(objects: Objects, space: str, owner: tuple[names.Kind, str, st
         return True
 
 
-def _gather_again(objects: Objects, space: str, name: str, uid: str) -> bool:
+def _gather_again(objects: Objects, space: str, name: str, uid: str) -> list[tuple[str, int]]:
+    """The attempt whose PodGroup was made again; empty if none was."""
     try:
         body = objects.client.get(names.JOBS.path(space, name))
     except Missing:
-        return False
+        return []
     job = head_of(body)
     if job.uid != uid:
-        return False
+        return []
     manifest = pod_group(
         space,
         name,
@@ -69,5 +71,5 @@ def _gather_again(objects: Objects, space: str, name: str, uid: str) -> bool:
         objects.make_owned(names.POD_GROUPS, manifest, uid)
     except Rejected as error:
         logger.warning("the pods of %s/%s cannot be gathered: %s", space, name, error.detail)
-        return False
-    return True
+        return []
+    return [(job.labels[names.JOB].upper(), int(job.labels[names.ATTEMPT]))]
