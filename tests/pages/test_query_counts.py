@@ -33,6 +33,7 @@ PAGES = [
     ("lead-vision", "/team/vision/"),
     ("lead-vision", "/team/vision/jobs/"),
     ("lead-vision", "/team/vision/queues/"),
+    ("admin", "/admin/water/"),
     ("admin", "/admin/nodes/"),
     ("admin", "/admin/quotas/"),
     ("admin", "/admin/queues/"),
