@@ -15,17 +15,18 @@ def main() -> None:
 
     django.setup()
     import msgspec
-    from rest_framework.renderers import JSONRenderer
 
     from accounts.actors import actor_of
     from accounts.models import User
     from common.pages import keyset_page
+    from common.renderers import JsonRenderer
     from jobs import selectors
     from jobs.api import schemas
+    from jobs.listing import jobs_listed
 
     viewer = actor_of(User.objects.get(username="eng-vision-1"))
     filters = selectors.JobFilters()
-    render = JSONRenderer().render
+    render = JsonRenderer().render
     encode = msgspec.json.Encoder().encode
     columns = [
         *("public_id", "display_name", "state", "is_held", "is_stopping", "is_degraded", "reason_code"),
@@ -35,7 +36,7 @@ def main() -> None:
     ]
 
     def ours() -> bytes:
-        page = keyset_page(selectors.job_rows(viewer=viewer, filters=filters), None, size=JOBS)
+        page = keyset_page(selectors.job_rows(viewer=viewer, filters=filters), None, size=JOBS, read=jobs_listed)
         reasons = selectors.reasons_of(viewer, page.rows)
         return bytes(render([schemas.job_body(job, reasons[job.pk]) for job in page.rows]))
 
