@@ -25,6 +25,7 @@ from quotas.selectors.local_queues import (
     team_queue_get,
     weighing_clusters,
 )
+from quotas.selectors.usage import LocalUses, local_uses
 from quotas.services import quotas_bring
 
 
@@ -209,7 +210,8 @@ def _answer(local: LocalQueue, dry_run: bool, code: int = status.HTTP_200_OK) ->
     cluster = local.queue.cluster
     if not dry_run:
         quotas_bring(cluster)
-    view = local_queue_view(local, jobs=local.demands.count(), weighs=cluster.pk in weighing_clusters([cluster.pk]))
+    use = local_uses([local.pk]).get(local.pk, LocalUses())
+    view = local_queue_view(local, use, weighs=cluster.pk in weighing_clusters([cluster.pk]))
     return Response(_body(view), status=code)
 
 

@@ -11,15 +11,15 @@ remainder, so the figures of the teams and of the common pool add up to those of
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from quotas.domain.shares import capped_split, largest_remainder
 
 
-@dataclass(frozen=True, slots=True)
-class QueueUse:
-    """What one team queue holds and asks of one node group, in the group's unit."""
+class QueueUse(NamedTuple):
+    """What one team queue holds and asks of one node group, in the group's unit. There are thousands of them."""
 
     nominal: int
     used: int = 0
@@ -97,44 +97,69 @@ class GroupBalance:
         return self.total.down + self.down_held
 
 
-def balance(queues: Mapping[str, QueueUse], cards: CardCounts) -> GroupBalance:
-    """Balance one group. More quota than cards to divide is possible for a while: nobody gets a card twice."""
+def balance(
+    queues: Mapping[str, QueueUse], cards: CardCounts, *, wanted: Collection[str] | None = None
+) -> GroupBalance:
+    """Balance one group. More quota than cards to divide is possible for a while: nobody gets a card twice.
+
+    All queues count; rows are made of the ``wanted`` ones, None = of all.
+    """
     given = sum(use.nominal for use in queues.values())
     pool = max(0, (cards.capacity if cards.divided is None else cards.divided) - given)
     retired = max(0, cards.capacity - given - pool)
     missing = max(0, given + pool - cards.capacity)
     down = max(0, cards.out - retired) + missing
-    idle = {name: max(0, use.nominal - use.held) for name, use in queues.items()}
-    excess = {name: max(0, use.held - use.nominal) for name, use in queues.items()}
+    rests = {name: use.nominal - use.used - use.reserved for name, use in queues.items()}
+    idle = {name: rest for name, rest in rests.items() if rest > 0}
+    excess = {name: -rest for name, rest in rests.items() if rest < 0}
     borrowed_total = min(sum(excess.values()), pool + sum(idle.values()))
     borrowed = _split(borrowed_total, excess)
     from_pool = min(borrowed_total, pool)
     lent = _split(borrowed_total - from_pool, idle)
-    left = {name: idle[name] - lent[name] for name in queues}
-    downs = capped_split(down, {name: use.nominal for name, use in queues.items()}, left)
-    pool_down = min(down - sum(downs.values()), pool - from_pool)
+    left = {name: rest - lent.get(name, 0) for name, rest in idle.items()}
+    downs = capped_split(down, {name: queues[name].nominal for name in left}, left) if down else {}
+    borne = sum(downs.values())
+    pool_down = min(down - borne, pool - from_pool)
     pool_row = _row(QueueUse(pool + retired), lent=from_pool, down=pool_down + retired)
-    free = pool_row.free + sum(left.values()) - sum(downs.values())
-    rows = {
-        name: _row(
-            use,
-            borrowed=borrowed[name],
-            lent=lent[name],
-            over=excess[name] - borrowed[name],
-            down=downs[name],
-            borrowable=free - (left[name] - downs[name]),
+    free = pool_row.free + sum(left.values()) - borne
+
+    def row(name: str) -> QueueBalance:
+        down_here = downs.get(name, 0)
+        return _row(
+            queues[name],
+            borrowed=borrowed.get(name, 0),
+            lent=lent.get(name, 0),
+            over=excess.get(name, 0) - borrowed.get(name, 0),
+            down=down_here,
+            borrowable=free - (left.get(name, 0) - down_here),
         )
-        for name, use in queues.items()
-    }
+
+    everybody = _row(
+        _together(queues.values(), pool + retired),
+        borrowed=borrowed_total,
+        lent=borrowed_total,
+        over=sum(excess.values()) - borrowed_total,
+        down=borne + pool_down + retired,
+    )
     return GroupBalance(
-        queues=rows,
+        queues={name: row(name) for name in (queues if wanted is None else wanted)},
         pool_row=pool_row,
-        total=_sum([pool_row, *rows.values()]),
+        total=everybody,
         capacity=cards.capacity,
         missing=missing,
-        down_held=down - sum(downs.values()) - pool_down,
+        down_held=down - borne - pool_down,
         releasing=cards.releasing,
         outside=cards.outside,
+    )
+
+
+def _together(queues: Collection[QueueUse], of_nobody: int) -> QueueUse:
+    return QueueUse(
+        nominal=sum(use.nominal for use in queues) + of_nobody,
+        used=sum(use.used for use in queues),
+        reserved=sum(use.reserved for use in queues),
+        pending=sum(use.pending for use in queues),
+        pending_jobs=sum(use.pending_jobs for use in queues),
     )
 
 
@@ -158,15 +183,9 @@ def _row(
     )
 
 
-def _sum(rows: Sequence[QueueBalance]) -> QueueBalance:
-    """Of all queues and the pool. Nobody is left to borrow from."""
-    sums = {name: sum(getattr(row, name) for row in rows) for name in QueueBalance.__slots__}
-    return QueueBalance(**{**sums, "borrowable": 0})
-
-
 def _split(total: int, weights: Mapping[str, int]) -> dict[str, int]:
     """Largest remainder never gives more than the weight here, because total <= sum of weights."""
-    return largest_remainder(total, weights) if total else dict.fromkeys(weights, 0)
+    return largest_remainder(total, weights) if total else {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ class QuotaPage:
 
 def quota_page(*, viewer: Actor, filters: QuotaFilters, cursor: str = "", size: int = PAGE_SIZE) -> QuotaPage:
     """One page of what the viewer may see: rows of own teams (an admin: of all), and sums of node groups in which a
-    team of theirs has a queue. Six queries at most. Raises BadCursor.
+    team of theirs has a queue. Seven queries at most. Raises BadCursor.
     """
     begin = _place(cursor)
     teams = teams_where(viewer, Action.QUOTA_VIEW)
@@ -46,11 +46,11 @@ def quota_page(*, viewer: Actor, filters: QuotaFilters, cursor: str = "", size: 
     needed, skipped = _groups_between(counts, begin, begin + size)
     rows: list[QuotaRow] = []
     if needed:
-        found = quota_groups(level=filters.level, groups=needed, teams=teams)
         if filters.level == "cluster":
-            rows = [cluster_row(group) for group in found]
+            rows = [cluster_row(found) for found in quota_groups(groups=needed, teams=())]
         else:
-            rows = [row for group in found for row in group.rows if row.level == filters.level]
+            groups = quota_groups(level=filters.level, groups=needed, teams=teams)
+            rows = [row for found in groups for row in found.rows if row.level == filters.level]
     return QuotaPage(
         rows=rows[begin - skipped : begin - skipped + size],
         next=str(begin + size) if begin + size < sum(counts.values()) else None,
@@ -60,7 +60,7 @@ def quota_page(*, viewer: Actor, filters: QuotaFilters, cursor: str = "", size: 
 
 def queue_rows(*, viewer: Actor, queue: str, local: str = "") -> list[QuotaRow]:
     """One team queue, or one of its local queues, in every node group of every cluster where it is; empty where the
-    viewer may not see such a queue. Six queries.
+    viewer may not see such a queue. Eight queries at most.
     """
     teams = teams_where(viewer, Action.QUOTA_VIEW)
     queues = TeamQueue.objects.filter(slug=queue)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypedDict
 
-from django.db.models import Count, Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q
 from django.utils.translation import gettext_lazy as _
 
 from accounts.actors import Actor
@@ -17,6 +17,7 @@ from clusters.models import Cluster, PreflightRow
 from clusters.preflight.words import Feature, Verdict
 from common.errors import NotFound
 from quotas.models import Demand, LocalQueue, TeamQueue
+from quotas.selectors.usage import LocalUses, local_uses
 
 IN_USE = ~Q(state=LocalQueue.State.CLOSED) | Q(Exists(Demand.objects.filter(local_queue=OuterRef("pk"))))
 """A job that came in while its queue was being closed still has it until it ends."""
@@ -60,7 +61,10 @@ def weighing_clusters(clusters: Collection[int] | None = None) -> frozenset[int]
 
 @dataclass(frozen=True, slots=True)
 class LocalQueueView:
-    """One local queue for people. ``jobs`` wait or run in it now; ``can_close`` when there are none."""
+    """One local queue for people. ``jobs`` wait or run in it now; it can be closed when there are none.
+
+    ``used``, ``reserved`` and ``pending`` are cards: slices are another unit and are never added to them.
+    """
 
     pk: int
     queue: str
@@ -78,16 +82,21 @@ class LocalQueueView:
     weighs: bool  # the weight orders admission on its cluster
     is_default: bool
     jobs: int
+    used: int = 0
+    reserved: int = 0
+    pending: int = 0
 
     @property
     def can_close(self) -> bool:
         return not self.is_default and not self.jobs
 
 
-def local_queue_views(*, viewer: Actor, team_id: int | None = None) -> list[LocalQueueView]:
-    """Local queues of the teams whose quota the viewer may see, or of one of them, but for closed ones; two queries.
+def local_queue_views(
+    *, viewer: Actor, team_id: int | None = None, begin: int = 0, end: int | None = None
+) -> list[LocalQueueView]:
+    """Local queues of the teams whose quota the viewer may see, or of one of them, but for closed ones; three queries.
 
-    Their order is that of teams and clusters, the default queue first.
+    In the order of teams and clusters, the default queue first; from place ``begin`` up to ``end``.
     """
     teams = teams_where(viewer, Action.QUOTA_VIEW)
     rows = LocalQueue.objects.filter(IN_USE).select_related("queue__team", "queue__cluster")
@@ -96,14 +105,19 @@ def local_queue_views(*, viewer: Actor, team_id: int | None = None) -> list[Loca
         rows = rows.filter(queue__team__in=teams)
     if team_id is not None:
         rows = rows.filter(queue__team=team_id)
-    rows = rows.annotate(jobs_count=Count("demands")).order_by(
+    rows = rows.order_by(
         "queue__team__name", "-queue__cluster__is_default", "queue__cluster__name", "-is_default", "name", "pk"
     )
+    found = list(rows[begin:end])
+    use_of = local_uses([local.pk for local in found])
     weighing = weighing_clusters()
-    return [local_queue_view(local, jobs=local.jobs_count, weighs=local.queue.cluster_id in weighing) for local in rows]
+    return [
+        local_queue_view(local, use_of.get(local.pk, LocalUses()), weighs=local.queue.cluster_id in weighing)
+        for local in found
+    ]
 
 
-def local_queue_view(local: LocalQueue, *, jobs: int, weighs: bool) -> LocalQueueView:
+def local_queue_view(local: LocalQueue, use: LocalUses, *, weighs: bool) -> LocalQueueView:
     """Needs ``queue__team`` and ``queue__cluster`` loaded."""
     team, cluster = local.queue.team, local.queue.cluster
     return LocalQueueView(
@@ -122,7 +136,10 @@ def local_queue_view(local: LocalQueue, *, jobs: int, weighs: bool) -> LocalQueu
         weight=local.weight,
         weighs=weighs,
         is_default=local.is_default,
-        jobs=jobs,
+        jobs=use.jobs,
+        used=use.used,
+        reserved=use.reserved,
+        pending=use.pending,
     )
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from accounts.actors import Actor
 from accounts.policy import Action, teams_where
 from clusters.models import NodeGroup
 from quotas.domain.balance import CardCounts, GroupBalance, LocalUse, QueueBalance, QueueUse, balance, guide
-from quotas.models import LocalQueue, Share
+from quotas.models import LocalQueue, Share, TeamQueue
 from quotas.selectors.capacity import card_counts
 from quotas.selectors.local_queues import IN_USE
 from quotas.selectors.usage import Use, uses
@@ -70,16 +70,19 @@ class GroupRows:
     pool_basis_points: int
 
 
-@dataclass(frozen=True, slots=True)
-class TeamShare:
-    """One team queue's part of one node group."""
+class _Queue(NamedTuple):
+    """A team queue and its team."""
 
-    group_id: int
-    queue_id: int
-    queue: str
+    pk: int
+    slug: str
     team_id: int
     team: str
     team_slug: str
+
+
+class _Share(NamedTuple):
+    """One team queue's part of one node group."""
+
     basis_points: int
     nominal: int
 
@@ -88,19 +91,22 @@ def quota_groups(
     *, level: str = "team", groups: Collection[int] | None = None, teams: Collection[int] | None = None
 ) -> list[GroupRows]:
     """Node groups (None = all) with the rows of these teams (None = of all); with ``level`` local also their local
-    queues. Four queries, five with local queues.
+    queues. Five queries, six with local queues.
     """
     found = NodeGroup.objects.select_related("cluster").order_by("cluster_id", "position", "slug")
     if groups is not None:
         found = found.filter(pk__in=groups)
     shares = _shares(groups)
+    queues = _queues()
     use_of: dict[tuple[int, int], list[Use]] = defaultdict(list)
     for use in uses(groups):
         use_of[use.queue_id, use.group_id].append(use)
     cards = card_counts(groups)
     locals_of = _local_queues(teams) if level == "local" else {}
     return [
-        _group_rows(group, shares.get(group.pk, ()), use_of, cards.get(group.pk, CardCounts()), locals_of, teams)
+        _group_rows(
+            group, shares.get(group.pk, {}), queues, use_of, cards.get(group.pk, CardCounts()), locals_of, teams
+        )
         for group in found
     ]
 
@@ -134,17 +140,20 @@ def cluster_row(found: GroupRows) -> QuotaRow:
     )
 
 
-def _shares(groups: Collection[int] | None) -> dict[int, list[TeamShare]]:
-    rows = Share.objects.order_by("queue__slug")
+def _queues() -> dict[int, _Queue]:
+    """Of all teams, in the order of their rows."""
+    rows = TeamQueue.objects.order_by("slug")
+    return {row[0]: _Queue(*row) for row in rows.values_list("pk", "slug", "team_id", "team__name", "team__slug")}
+
+
+def _shares(groups: Collection[int] | None) -> dict[int, dict[int, _Share]]:
+    """Of all teams, by group and queue: what one may borrow is what the others have free."""
+    rows = Share.objects.order_by()
     if groups is not None:
         rows = rows.filter(group__in=groups)
-    found: dict[int, list[TeamShare]] = defaultdict(list)
-    for values in rows.values_list(
-        "group_id", "queue_id", "queue__slug", "queue__team_id", "queue__team__name", "queue__team__slug",
-        "basis_points", "nominal",
-    ):  # fmt: skip
-        share = TeamShare(*values)
-        found[share.group_id].append(share)
+    found: dict[int, dict[int, _Share]] = defaultdict(dict)
+    for group, queue, *share in rows.values_list("group_id", "queue_id", "basis_points", "nominal"):
+        found[group][queue] = _Share(*share)
     return found
 
 
@@ -160,28 +169,32 @@ def _local_queues(teams: Collection[int] | None) -> dict[int, list[LocalQueue]]:
 
 def _group_rows(
     group: NodeGroup,
-    shares: Sequence[TeamShare],
+    shares: Mapping[int, _Share],
+    queues: Mapping[int, _Queue],
     use_of: Mapping[tuple[int, int], list[Use]],
     cards: CardCounts,
     locals_of: Mapping[int, list[LocalQueue]],
     teams: Collection[int] | None,
 ) -> GroupRows:
+    sharing = [queue for queue in queues.values() if queue.pk in shares]
+    wanted = [queue for queue in sharing if teams is None or queue.team_id in teams]
     figures = balance(
-        {share.queue: _queue_use(share, use_of.get((share.queue_id, group.pk), ())) for share in shares}, cards
+        {queue.slug: _queue_use(shares[queue.pk], use_of.get((queue.pk, group.pk))) for queue in sharing},
+        cards,
+        wanted=[queue.slug for queue in wanted],
     )
     rows: list[QuotaRow] = []
-    for share in shares:
-        if teams is None or share.team_id in teams:
-            team_row = _team_row(share, group, figures.queues[share.queue])
-            rows.append(team_row)
-            if queues := locals_of.get(share.queue_id):
-                found = use_of.get((share.queue_id, group.pk), ())
-                rows.extend(_local_rows(team_row, figures.queues[share.queue], queues, found))
-    return GroupRows(group, figures, tuple(rows), 10_000 - sum(share.basis_points for share in shares))
+    for queue in wanted:
+        row = figures.queues[queue.slug]
+        team_row = _team_row(queue, group, row, shares[queue.pk].basis_points)
+        rows.append(team_row)
+        if local_queues := locals_of.get(queue.pk):
+            rows.extend(_local_rows(team_row, row, local_queues, use_of.get((queue.pk, group.pk), ())))
+    return GroupRows(group, figures, tuple(rows), 10_000 - sum(share.basis_points for share in shares.values()))
 
 
-def _queue_use(share: TeamShare, found: Sequence[Use]) -> QueueUse:
-    if not found:
+def _queue_use(share: _Share, found: Sequence[Use] | None) -> QueueUse:
+    if not found:  # most of them
         return QueueUse(share.nominal)
     return QueueUse(
         nominal=share.nominal,
@@ -192,19 +205,19 @@ def _queue_use(share: TeamShare, found: Sequence[Use]) -> QueueUse:
     )
 
 
-def _team_row(share: TeamShare, group: NodeGroup, figures: QueueBalance) -> QuotaRow:
+def _team_row(queue: _Queue, group: NodeGroup, figures: QueueBalance, basis_points: int) -> QuotaRow:
     return QuotaRow(
-        queue=share.queue,
+        queue=queue.slug,
         level="team",
-        team=share.team,
-        team_slug=share.team_slug,
-        team_id=share.team_id,
+        team=queue.team,
+        team_slug=queue.team_slug,
+        team_id=queue.team_id,
         cluster=group.cluster.slug,
         node_group=group.slug,
         group_title=group.title,
         unit=group.unit,
         **_figures(figures),
-        basis_points=share.basis_points,
+        basis_points=basis_points,
     )
 
 

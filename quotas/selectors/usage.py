@@ -42,3 +42,35 @@ def uses(groups: Collection[int] | None = None) -> list[Use]:
     with connection.cursor() as cursor:
         cursor.execute(_USAGE, {"groups": None if groups is None else list(groups)})
         return [Use(*(int(value) for value in row)) for row in cursor.fetchall()]
+
+
+_OF_LOCAL_QUEUES = """
+SELECT d.local_queue_id,
+       COUNT(*),
+       COALESCE(SUM(w.cards_running) FILTER (WHERE g.unit = 'card'), 0),
+       COALESCE(SUM(w.cards_held - w.cards_running) FILTER (WHERE g.unit = 'card'), 0),
+       COALESCE(SUM(GREATEST(d.cards - COALESCE(w.cards_held, 0), 0)) FILTER (WHERE g.unit = 'card' AND NOT d.held), 0)
+  FROM quotas_demand d
+  LEFT JOIN clusters_nodegroup g ON g.id = d.group_id
+  LEFT JOIN clusters_observedworkload w
+         ON w.job_ulid = d.job_ulid AND w.attempt_no = d.attempt_no AND NOT w.gone
+ WHERE d.local_queue_id = ANY(%s)
+ GROUP BY 1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalUses:
+    """Live jobs of one local queue, and their cards in all node groups that count cards."""
+
+    jobs: int = 0
+    used: int = 0
+    reserved: int = 0
+    pending: int = 0
+
+
+def local_uses(local_queues: Collection[int]) -> dict[int, LocalUses]:
+    """Of local queues that have live jobs, by id."""
+    with connection.cursor() as cursor:
+        cursor.execute(_OF_LOCAL_QUEUES, [list(local_queues)])
+        return {row[0]: LocalUses(*(int(value) for value in row[1:])) for row in cursor.fetchall()}

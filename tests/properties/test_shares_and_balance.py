@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, replace
+from dataclasses import astuple
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -144,7 +144,7 @@ def test_the_guide_of_local_queues_adds_up_to_the_team(
     team: QueueUse, shape: dict[str, tuple[int, int]], down: int
 ) -> None:
     held = sum(cards for _weight, cards in shape.values())
-    figures = balance({"team": replace(team, used=held, reserved=0)}, CardCounts(team.nominal, out=down))
+    figures = balance({"team": team._replace(used=held, reserved=0)}, CardCounts(team.nominal, out=down))
     local = {name: LocalUse(weight, cards) for name, (weight, cards) in shape.items()}
     rows, row = guide(figures.queues["team"], local), figures.queues["team"]
     assert sum(part.nominal for part in rows.values()) == row.nominal
