@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 from django.contrib import messages
@@ -32,7 +33,6 @@ from jobs import selectors
 from jobs.charts import draw_groups, team_letters
 from jobs.models import Job
 from jobs.pages.admin import for_admins
-from jobs.reasons import reason_text
 
 NODE_FILTERS = ("", "attention", "free", "idle")
 
@@ -50,11 +50,11 @@ class NodeHolder:
 
 @dataclass(frozen=True, slots=True)
 class FailedJob:
-    """A job that failed on the chosen node, and how."""
+    """A job that failed on the chosen node, and when."""
 
     job: Job | None
     ulid: str
-    text: str
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ def _holders(node: NodeView, jobs: dict[str, Job]) -> list[NodeHolder]:
 
 
 def _failed(each: Mapping[str, str], jobs: Mapping[str, Job]) -> FailedJob:
-    return FailedJob(jobs.get(each["job_ulid"]), each["job_ulid"], reason_text(each["code"], {}))
+    return FailedJob(jobs.get(each["job_ulid"]), each["job_ulid"], datetime.fromisoformat(each["at"]))
 
 
 # --------------------------------------------------------------------------- acts
