@@ -25,7 +25,7 @@ app.conf.beat_schedule = {
     "clusters-care-for-nodes": {"task": "clusters.care_for_nodes", "schedule": 30.0, "options": {"expires": 29}},
     "clusters-water-sample": {"task": "clusters.water_sample", "schedule": 30.0, "options": {"expires": 29}},
     "clusters-water-roll-up": {"task": "clusters.water_roll_up", "schedule": 300.0, "options": {"expires": 290}},
-    "clusters-water-keep": {"task": "clusters.water_keep", "schedule": 21600.0, "options": {"expires": 600}},
+    "clusters-water-keep": {"task": "clusters.water_keep", "schedule": 3600.0, "options": {"expires": 600}},
     "quotas-apply": {"task": "quotas.apply", "schedule": 60.0, "options": {"expires": 50}},
     "jobs-tell-of-maintenance": {"task": "jobs.tell_of_maintenance", "schedule": 60.0, "options": {"expires": 50}},
     "jobs-housekeeping": {"task": "jobs.housekeeping", "schedule": 3600.0, "options": {"expires": 600}},

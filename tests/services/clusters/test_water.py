@@ -6,15 +6,18 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.db.models import Sum
+from django.utils import timezone
 
 from clusters.domain.packing import Gang
 from clusters.domain.water import FIGURES
 from clusters.models import Cluster, Node, NodeGroup, WaterDay, WaterHour, WaterSample
+from clusters.tasks import water_keep_task, water_roll_up_task, water_sample_task
 from clusters.waiting import waiting
 from clusters.water import HOURS, SAMPLES, water_keep, water_roll_up, water_sample
 from clusters.water_selectors import GroupHistory, group_levels, water_history, water_now
 from common.errors import NotAllowed
 from common.partitions import months_drop, months_ensure, parts_of
+from console.celery import app
 from tests.cast import Cast, build_cluster
 from tests.stage import Stage
 
@@ -133,6 +136,17 @@ def test_while_a_cluster_does_not_answer_there_is_a_gap_and_no_zero(cast: Cast) 
     Cluster.objects.update(synced_at=NOON + timedelta(minutes=3))
     water_sample({}, NOON + timedelta(minutes=3))
     assert {sample.at.minute for sample in WaterSample.objects.all()} == {0, 3}
+
+
+def test_the_tasks_of_the_schedule_do_all_of_it_and_may_come_twice(cast: Cast) -> None:
+    Cluster.objects.update(synced_at=timezone.now())
+    for _ in range(2):
+        for task in (water_sample_task, water_roll_up_task, water_keep_task):
+            task()
+    assert WaterSample.objects.values("group").distinct().count() == 3
+    assert WaterHour.objects.filter(figure="capacity").values("group").distinct().count() == 3
+    scheduled = {entry["task"] for entry in app.conf.beat_schedule.values()}
+    assert {"clusters.water_sample", "clusters.water_roll_up", "clusters.water_keep"} <= scheduled
 
 
 # --------------------------------------------------------------------------- hours and days
