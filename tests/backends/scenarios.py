@@ -38,6 +38,7 @@ from tests.backends.scenario_words import (
 from tests.backends.scenarios_borrowing import BORROWING
 from tests.backends.scenarios_order import ORDER
 from tests.backends.scenarios_services import SERVICES
+from tests.backends.scenarios_textbook import TEXTBOOK
 
 SCENARIOS: tuple[Scenario, ...] = (
     Scenario(
@@ -269,6 +270,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     ),
     *ORDER,
     *BORROWING,
+    *TEXTBOOK,
     Scenario(
         "Q1",
         "a held queue admits nobody and lets the running go on; drained, it evicts them until it is open again",
