@@ -24,8 +24,9 @@ TROUBLES: dict[NodeTrouble, str | Promise] = {
 
 def trouble_text(condition: Mapping[str, str | None]) -> str:
     """One stored condition as a sentence."""
+    code = str(condition["trouble"])
     try:
-        text = TROUBLES[NodeTrouble(condition["trouble"])]
+        text = TROUBLES[NodeTrouble(code)]
     except ValueError:  # stored by a newer version
-        return str(condition["trouble"])
+        return code
     return str(text) % {"detail": condition.get("detail") or ""}

@@ -113,8 +113,8 @@ def suspected_nodes(cluster_ids: Iterable[int]) -> Suspected:
     """What retries on these clusters avoid. One query where nothing is suspected, two elsewhere."""
     nodes: dict[int, set[str]] = defaultdict(set)
     rows = NodeSuspicion.objects.filter(cluster__in=set(cluster_ids), cleared_at=None)
-    for cluster_id, node in rows.values_list("cluster_id", "node"):
-        nodes[cluster_id].add(node)
+    for cluster_id, name in rows.values_list("cluster_id", "node"):
+        nodes[cluster_id].add(name)
     if not nodes:
         return Suspected({}, {})
     rooms: dict[int, dict[str, int]] = defaultdict(dict)
