@@ -47,20 +47,24 @@ class LocalQueueOut(serializers.Serializer[Any]):
     jobs = serializers.IntegerField(help_text="Jobs that wait or run in it.")
 
 
-class LocalQueueIn(serializers.Serializer[Any]):
+class ChangeIn(serializers.Serializer[Any]):
+    dry_run = serializers.BooleanField(required=False, help_text="The same as in the address.")
+
+
+class LocalQueueIn(ChangeIn):
     queue = serializers.CharField(help_text="The team queue.")
     cluster = serializers.CharField(required=False, help_text="Where the team has queues on several clusters.")
     name = serializers.CharField(max_length=local_queues.NAME_MAX)
     weight = serializers.IntegerField(required=False, min_value=1, max_value=local_queues.WEIGHT_MAX)
 
 
-class LocalQueueChangeIn(serializers.Serializer[Any]):
+class LocalQueueChangeIn(ChangeIn):
     name = serializers.CharField(required=False, max_length=local_queues.NAME_MAX)
     weight = serializers.IntegerField(required=False, min_value=1, max_value=local_queues.WEIGHT_MAX)
     is_default = serializers.BooleanField(required=False, help_text="Only true: another one becomes it instead.")
 
 
-class StopIn(serializers.Serializer[Any]):
+class StopIn(ChangeIn):
     reason = serializers.CharField(max_length=local_queues.REASON_MAX)
 
 
@@ -125,7 +129,7 @@ class LocalQueueDetailView(APIView):
     @extend_schema(
         operation_id="queues_close",
         parameters=[CLUSTER, DRY_RUN],
-        responses={200: LocalQueueOut, **errors(401, 403, 404, 409)},
+        responses={200: LocalQueueOut, **errors(400, 401, 403, 404, 409)},
         tags=["queues"],
     )
     def delete(self, request: Request, queue: str, local: str) -> Response:
@@ -171,7 +175,7 @@ class LocalQueueReopenView(APIView):
         operation_id="queues_reopen",
         request=None,
         parameters=[CLUSTER, DRY_RUN],
-        responses={200: LocalQueueOut, **errors(401, 403, 404, 409)},
+        responses={200: LocalQueueOut, **errors(400, 401, 403, 404, 409)},
         tags=["queues"],
     )
     def post(self, request: Request, queue: str, local: str) -> Response:
@@ -228,9 +232,12 @@ def _text(body: dict[str, Any], name: str) -> str:
 
 
 def _is_dry_run(request: Request) -> bool:
-    """As in the address, or in the body; a word that is neither yes nor no never changes anything."""
+    """As in the body, or in the address; what is neither yes nor no never changes anything."""
     body = request.data if isinstance(request.data, dict) else {}
-    asked = body.get("dry_run", request.query_params.get("dry_run", "false").lower())
-    if asked not in (True, False, "1", "0", "true", "false", ""):
+    asked = body.get("dry_run", _WORDS.get(request.query_params.get("dry_run", "").lower()))
+    if not isinstance(asked, bool):
         raise InvalidInput([FieldProblem("dry_run", "not_a_boolean", _("Send true or false."))])
-    return asked in (True, "1", "true")
+    return asked
+
+
+_WORDS = {"": False, "0": False, "false": False, "1": True, "true": True}

@@ -14,6 +14,7 @@ from clusters.accelerator_models import AcceleratorName
 from clusters.models import Cluster, Notice
 from clusters.supply_services import dataset_set, registry_set, variables_set
 from jobs.models import Attempt, Job
+from quotas.models import LocalQueue
 from tests.cast import build_cast
 from tests.stage import BODY, Stage
 
@@ -72,6 +73,7 @@ def build_scene() -> Scene:
     registry_set(
         actor=cast.actor("lead-vision"), **place, name="harbor", server="registry.example", username="u", password="p"
     )
+    LocalQueue.objects.create(queue=cast.queues["vision"], slug="night", name="Night")
     headers: dict[str, dict[str, str]] = {"anonymous": {}}
     tokens = []
     for role, username in ROLES.items():
@@ -98,7 +100,9 @@ def build_scene() -> Scene:
         "state": ["running", "queued"],
         "owner": ["me"],
         "number": [1, 2],
-        "level": ["team", "local"],
+        "level": ["team", "local", "cluster"],
+        "queue": ["vision", "language"],
+        "local": ["night", "default"],
         "pod": ["0", "1"],
         "attempt": [1],
         "cursor": ["", "0"],
@@ -120,6 +124,10 @@ def _bodies(jobs: list[str]) -> dict[str, Any]:
         "members_set": {"role": "lead"},
         "people_create": {"username": "new", "team": "vision", "role": "lead"},
         "shares_set": {"shares": {"vision": 4_000, "language": 100}},
+        "queues_create": {"queue": "vision", "name": "Day"},
+        "queues_change": {"name": "Late", "weight": 2},
+        "queues_hold": {"reason": "Storage is moved"},
+        "queues_drain": {"reason": "The project is over"},
         "quota_plan_save": {
             "expected_version": 3,
             "reason": "next quarter",
