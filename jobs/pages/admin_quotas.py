@@ -7,69 +7,37 @@ from dataclasses import dataclass
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_safe
 
 from accounts.policy import Action
-from accounts.web import actor_of_page
 from clusters.contract import BackendError
 from clusters.models import Cluster
-from common.errors import DomainError, NotFound
 from jobs.pages.admin import for_admins
 from quotas.charts import ShareBar, share_bars
 from quotas.domain.shares import percent_text
-from quotas.forms import SharesForm
+from quotas.plans.history import waiting_groups
 from quotas.selectors import GroupRows, QuotaRow, quota_groups
-from quotas.selectors.choices import queue_ids
-from quotas.services import quotas_bring, shares_set
+from quotas.services import quotas_bring
 
 
 @dataclass(frozen=True, slots=True)
 class GroupSection:
-    """One node group on the page: its form, and a bar beside each row."""
+    """One node group on the page, with a bar beside each row."""
 
     found: GroupRows
-    form: SharesForm
     bars: list[ShareBar]
     local_rows: list[QuotaRow]
     pool_percent: str
 
-    @property
-    def lines(self) -> list[tuple[QuotaRow, object, ShareBar]]:
-        return [(row, field, bar) for (row, field), bar in zip(self.form.lines(), self.bars, strict=True)]
-
 
 @for_admins(Action.SHARES_MANAGE)
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe
 def quotas(request: HttpRequest) -> HttpResponse:
-    """All groups with their teams; the form of one group changes its percents."""
-    groups = quota_groups(level="local")
-    ids = queue_ids()
-    forms = {found.group.pk: _form(found, ids) for found in groups}
-    status = 200
-    if request.method == "POST":
-        target = next((found for found in groups if str(found.group.pk) == request.POST.get("group")), None)
-        if target is None:
-            raise NotFound("not_found", _("There is no node group of this name."))
-        form = forms[target.group.pk] = _form(target, ids, request)
-        if form.is_valid() and _saved(request, target, form):
-            return redirect("admin_console:quotas")
-        status = 422
-    sections = [_section(found, forms[found.group.pk]) for found in groups]
-    return render(request, "jobs/quotas.html", {"sections": sections}, status=status)
-
-
-def _saved(request: HttpRequest, target: GroupRows, form: SharesForm) -> bool:
-    """Store the shares, then bring the quotas to the cluster; False with the problems in the form."""
-    try:
-        shares_set(actor=actor_of_page(request), group=target.group, basis_points=form.basis_points())
-    except DomainError as error:
-        form.add_problems(error)
-        return False
-    apply_quotas(request, [target.group.cluster])
-    messages.success(request, _("The shares of %(group)s are saved.") % {"group": target.group.title})
-    return True
+    """All groups with their teams, and what waits for an admin's word."""
+    sections = [_section(found) for found in quota_groups(level="local")]
+    return render(request, "jobs/quotas.html", {"sections": sections, "waiting": waiting_groups()})
 
 
 def apply_quotas(request: HttpRequest, clusters: Sequence[Cluster]) -> None:
@@ -86,15 +54,9 @@ def _team_rows(found: GroupRows) -> list[QuotaRow]:
     return [row for row in found.rows if row.level == "team"]
 
 
-def _form(found: GroupRows, ids: dict[tuple[str, str], int], request: HttpRequest | None = None) -> SharesForm:
-    rows = [(ids[row.cluster, row.queue], row) for row in _team_rows(found)]
-    return SharesForm(request.POST if request else None, group_id=found.group.pk, rows=rows)
-
-
-def _section(found: GroupRows, form: SharesForm) -> GroupSection:
+def _section(found: GroupRows) -> GroupSection:
     return GroupSection(
         found=found,
-        form=form,
         bars=share_bars(_team_rows(found)),
         local_rows=[row for row in found.rows if row.level == "local"],
         pool_percent=percent_text(found.pool_basis_points),

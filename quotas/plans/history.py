@@ -10,7 +10,7 @@ from clusters.models import Cluster
 from common.errors import NotFound
 from common.pages import Page, keyset_page
 from quotas.domain.plan import Division, Plan, PlanDiff, diff
-from quotas.models import QuotaVersion
+from quotas.models import GroupCards, QuotaVersion
 from quotas.plans.content import division_from
 
 _NOTHING = Division(Plan({}), {})
@@ -54,3 +54,9 @@ def changed_since(cluster: Cluster, number: int) -> PlanDiff:
     newest = QuotaVersion.objects.filter(cluster=cluster).order_by("-number").first()
     old = QuotaVersion.objects.filter(cluster=cluster, number=number).first()
     return diff(division_from(old.content) if old else _NOTHING, division_from(newest.content) if newest else _NOTHING)
+
+
+def waiting_groups() -> list[GroupCards]:
+    """Node groups whose cards are another number by now, and wait for an admin's word; one query."""
+    rows = GroupCards.objects.exclude(waiting=None).select_related("group__cluster")
+    return list(rows.order_by("group__cluster__name", "group__position"))

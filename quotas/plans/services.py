@@ -37,7 +37,7 @@ def plan_save(
     nothing was written.
     """
     require(actor, Action.SHARES_MANAGE)
-    reason = _checked_reason(reason)
+    reason = checked_reason(reason)
     before = _expected(cluster, expected_version)
     after = proposed(cluster, before, plan)
     act = Act("quota.save", QuotaVersion.Cause.EDIT, actor=actor, reason=reason)
@@ -54,7 +54,7 @@ def plan_rollback(
     NotFound, InvalidInput, ChangedMeanwhile.
     """
     require(actor, Action.SHARES_MANAGE)
-    reason = _checked_reason(reason)
+    reason = checked_reason(reason)
     before = _expected(cluster, expected_version)
     after = restored(cluster, before, number)
     act = Act("quota.restore", QuotaVersion.Cause.ROLLBACK, actor=actor, reason=reason, restored=number)
@@ -68,7 +68,7 @@ def plan_recount(*, actor: Actor, cluster: Cluster, expected_version: int, reaso
     Raises NotAllowed, InvalidInput, ChangedMeanwhile.
     """
     require(actor, Action.SHARES_MANAGE)
-    reason = _checked_reason(reason)
+    reason = checked_reason(reason)
     before = _expected(cluster, expected_version)
     after = Division(before.division.plan, cards_now(cluster, before))
     act = Act("quota.recount", QuotaVersion.Cause.NODES, actor=actor, reason=reason)
@@ -144,7 +144,8 @@ def _expected(cluster: Cluster, expected_version: int) -> Stored:
     return before
 
 
-def _checked_reason(reason: str) -> str:
+def checked_reason(reason: str) -> str:
+    """As it is kept. Raises InvalidInput for one that is too long."""
     reason = storable(reason).strip()
     if len(reason) > REASON_MAX:
         message = _("A reason has at most %(count)d characters.") % {"count": REASON_MAX}

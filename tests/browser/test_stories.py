@@ -150,9 +150,10 @@ def test_an_admin_looks_at_a_node_and_changes_a_share(
     page.locator("a.sl-node", has_text="h100-01").click()
     expect(page.locator("#detail")).to_contain_text("who is there")
     page.goto("/admin/quotas/")
-    form = page.locator("form", has_text="H100 NVLink").last
-    form.locator("input[name^=queue_]").first.fill("30")
-    form.get_by_role("button").click()
+    page.locator("a.btn[href*='/groups/h100/']").click()
+    page.locator("[name=percent_vision]").fill("30")
+    expect(page.locator("#foretold table")).to_contain_text("Vision")
+    page.locator("[name=act][value=save]").click()
     expect(page.locator("[role=status]")).to_contain_text(words.saved)
     assert Share.objects.filter(group__slug="h100", basis_points=3_000).exists()
 
@@ -221,9 +222,11 @@ def test_an_admin_does_without_scripts(stage: Stage, open_window: Open) -> None:
     page.locator("a.sl-node", has_text="h100-01").click()
     expect(page.locator("#detail")).to_contain_text("who is there")
     page.goto("/admin/quotas/")
-    form = page.locator("form", has_text="H100 NVLink").last
-    form.locator("input[name^=queue_]").first.fill("30")
-    form.get_by_role("button").click()
+    page.locator("a.btn[href*='/groups/h100/']").click()
+    page.locator("[name=percent_vision]").fill("30")
+    page.locator("[name=act][value=preview]").click()
+    expect(page.locator("#foretold table")).to_contain_text("Vision")
+    page.locator("[name=act][value=save]").click()
     expect(page.locator("[role=status]")).to_contain_text("are saved")
     page.goto("/admin/setup/")
     page.locator("[name=person-username]").fill("newcomer")

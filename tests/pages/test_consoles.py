@@ -275,39 +275,6 @@ def test_a_cordoned_node_is_never_free_and_needs_attention(stage: Stage, visitor
     assert set(re.findall(r'id="node-([^"]+)"', narrowed)) == {"h100-01", "side"}
 
 
-def test_percents_become_whole_cards_and_reach_the_cluster(cast: Cast, visitor: Visitors) -> None:
-    group = cast.groups["h100"]
-    fields = {f"queue_{cast.queues[team].pk}": value for team, value in
-              (("vision", "50"), ("language", "12.5"), ("robotics", "0"))}  # fmt: skip
-    answer = visitor("admin").post("/admin/quotas/", group=str(group.pk), **fields)
-    assert answer.status_code == 302
-    shares = {share.queue.slug: (share.basis_points, share.nominal) for share in group.shares.select_related("queue")}
-    assert shares == {"vision": (5000, 16), "language": (1250, 4), "robotics": (0, 0)}
-    said = words(visitor("admin").get("/admin/quotas/"))
-    assert "common pool 37.5 % 12" in said
-
-
-@pytest.mark.parametrize(
-    ("vision", "says"),
-    [("forty", "such as 40 or 12.5"), ("-1", "such as 40"), ("101", "at most 100 %"), ("40.125", "such as 40"),
-     ("４０", "such as 40"), ("", "such as 40"), ("90", "must not exceed 100 % together")],
-)  # fmt: skip
-def test_a_share_that_cannot_be_is_said_and_nothing_changes(
-    cast: Cast, visitor: Visitors, vision: str, says: str
-) -> None:
-    fields = {f"queue_{cast.queues[team].pk}": value for team, value in
-              (("vision", vision), ("language", "40"), ("robotics", "20"))}  # fmt: skip
-    before = list(Share.objects.order_by("pk").values_list("basis_points", flat=True))
-    answer = visitor("admin").post("/admin/quotas/", group=str(cast.groups["h100"].pk), **fields)
-    assert answer.status_code == 422
-    assert says in words(answer)
-    assert list(Share.objects.order_by("pk").values_list("basis_points", flat=True)) == before
-
-
-def test_a_group_that_is_not_there_is_not_found(visitor: Visitors) -> None:
-    assert visitor("admin").post("/admin/quotas/", group="999").status_code == 404
-
-
 def test_from_an_empty_room_to_a_person_who_can_submit(cast: Cast, visitor: Visitors) -> None:
     admin = visitor("admin")
     assert admin.post("/admin/setup/teams/", **{"team-name": "Speech"}).status_code == 302
