@@ -19,9 +19,15 @@ from common.errors import NotFound
 
 
 class Source(StrEnum):
-    """Which watch found it."""
+    """Which watch found it. All but the first are conflicts (`clusters.conflicts`)."""
 
-    PREFLIGHT = "preflight"
+    PREFLIGHT = "preflight"  # a part of the setup has become worse
+    NOT_PLACED = "not_placed"  # jobs are admitted and no node takes them
+    MISSING = "missing"  # queues, or what gathers the pods of a job, were not there
+    NEVER_ENDING = "never_ending"  # pods were told to end and did not
+    LOOP = "loop"  # two jobs interrupt each other
+    TWO_SCHEDULERS = "two_schedulers"  # somebody else places pods on nodes that teams share
+    DRIFT = "drift"  # quotas were set from outside the console
 
 
 def notices_settle(cluster: Cluster, source: Source, signs: Mapping[str, Mapping[str, Any]], now: datetime) -> None:

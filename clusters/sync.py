@@ -16,6 +16,7 @@ from functools import partial
 from django.db import transaction
 from django.utils import timezone
 
+from clusters.conflicts.watch import gathered_again
 from clusters.contract import BackendError, Observation, Retryable, SchedulerBackend, Scope, Tidying, Watchable
 from clusters.models import Cluster
 from clusters.nodes_cordon import cordons_settle
@@ -147,9 +148,11 @@ def _tidy(cluster: Cluster, backend: SchedulerBackend) -> None:
     if not isinstance(backend, Tidying):
         return
     try:
-        backend.tidy()
+        report = backend.tidy()
     except BackendError as error:  # the look itself is stored; what is left over is found by the next one
         logger.warning("tidying cluster %s: %s", cluster.slug, error.code)
+        return
+    gathered_again(cluster, report.gathered_again, timezone.now())
 
 
 # --------------------------------------------------------------------------- live

@@ -5,6 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 from django.utils import timezone
 
+from clusters.conflicts.watch import conflicts_watch
 from clusters.models import Cluster
 from clusters.nodes_maintenance import maintenances_step
 from clusters.nodes_suspicion import suspicions_settle
@@ -54,6 +55,12 @@ def care_for_nodes_task() -> None:
     """See which nodes have come under suspicion, and which maintenance begins or ends."""
     suspicions_settle(timezone.now())
     maintenances_step(timezone.now())
+
+
+@shared_task(name="clusters.watch_conflicts")
+def watch_conflicts_task() -> None:
+    """See where what divides a cluster works against each other."""
+    conflicts_watch(timezone.now())
 
 
 @shared_task(name="clusters.water_sample")

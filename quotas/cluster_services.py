@@ -78,6 +78,6 @@ def _require_unused(cluster: Cluster) -> None:
 
 def _take_queues_away(cluster: Cluster) -> bool:
     try:
-        return not backend(cluster).apply_quotas(QuotaPlan(queues=(), pool=())).failed
+        return not backend(cluster).apply_quotas(QuotaPlan(queues=(), pool=(), takes_over=True)).failed
     except BackendError:
         return False

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from django.db import transaction
+from django.utils import timezone
 
 from accounts import audit
 from accounts.actors import Actor
 from accounts.models import Team
 from accounts.policy import Action, require
 from accounts.services import team_create
+from clusters.conflicts.drift import drift_is_decided, drift_settle
+from clusters.conflicts.watch import queues_vanished
 from clusters.contract import GroupQuota, QueuePlan, QuotaPlan, QuotaSyncReport
 from clusters.models import Cluster, NodeGroup
 from clusters.services import backend, is_remote
@@ -21,7 +25,7 @@ from quotas.domain.plan import STEP, TAKES_UP_TO, Division, limit_in_cards, prob
 from quotas.domain.shares import WHOLE
 from quotas.models import Demand, LocalQueue, QuotaVersion, Share, TeamQueue
 from quotas.plans.errors import sentence
-from quotas.plans.store import Act, Stored, cards_now, divided_cards, locked, write
+from quotas.plans.store import Act, Stored, cards_of_change, divided_cards, locked, write
 from quotas.selectors.local_queues import local_queue_plans
 
 
@@ -96,7 +100,7 @@ def _write_points(cluster: Cluster, before: Stored, points: Mapping[str, Mapping
     if found:
         each = min(found, key=lambda problem: problem.code != "above_whole")
         raise InvalidInput([FieldProblem("shares", each.code, sentence(each))])
-    write(cluster, before, Division(plan, cards_now(cluster, before)), act)
+    write(cluster, before, Division(plan, cards_of_change(cluster, before, points)), act)
 
 
 def quota_plan(cluster: Cluster) -> QuotaPlan:
@@ -136,8 +140,17 @@ def _group_quota(share: Share, cards: int) -> GroupQuota:
 
 
 def quotas_apply(cluster: Cluster) -> QuotaSyncReport:
-    """Bring the plan to the cluster. Call after commit; repeating it changes nothing."""
-    return backend(cluster).apply_quotas(quota_plan(cluster))
+    """Bring the plan to the cluster. Call after commit; repeating it changes nothing.
+
+    Quotas that somebody set from outside stay as they are until an admin has decided (`quotas.drift`); that, and
+    queues that had vanished, is told to admins.
+    """
+    plan = replace(quota_plan(cluster), takes_over=drift_is_decided(cluster))
+    report = backend(cluster).apply_quotas(plan)
+    if not report.failed:
+        drift_settle(cluster, report.drift, timezone.now())
+    queues_vanished(cluster, report.vanished, timezone.now())
+    return report
 
 
 def quotas_bring(cluster: Cluster) -> None:

@@ -41,9 +41,18 @@ class PreflightOut(serializers.Serializer[Any]):
 class NoticeOut(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     cluster = serializers.CharField()
-    source = serializers.ChoiceField(choices=[source.value for source in Source])  # type: ignore[assignment]
+    source = serializers.ChoiceField(  # type: ignore[assignment]
+        choices=[source.value for source in Source],
+        help_text=(
+            "`preflight`: a part of the setup has become worse. `not_placed`: jobs are admitted and no node takes "
+            "them. `missing`: queues, or what starts the pods of a job together, were gone. `never_ending`: pods were "
+            "told to end and did not. `loop`: two jobs interrupt each other. `two_schedulers`: cards are taken past "
+            "the queues. `drift`: quotas were set from outside the console."
+        ),
+    )
     subject = serializers.CharField()
     text = serializers.CharField()
+    facts = serializers.DictField(help_text="What proves it; lists in it are cut to 20, counts are whole.")
     opened_at = serializers.DateTimeField()
 
 
@@ -104,6 +113,7 @@ class NoticesView(APIView):
                     "source": notice.source,
                     "subject": notice.subject,
                     "text": notice.text,
+                    "facts": notice.facts,
                     "opened_at": notice.opened_at,
                 }
                 for notice in notices

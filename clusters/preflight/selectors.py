@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.utils.translation import gettext as _
 
 from accounts.actors import Actor
 from accounts.policy import Action, require
+from clusters.conflicts.texts import conflict_text
 from clusters.labels import error_text
 from clusters.models import Cluster, Notice, PreflightRow
 from clusters.notices import Source
@@ -103,9 +106,14 @@ class NoticeView:
     source: str
     subject: str
     text: str
+    facts: Mapping[str, Any]
     opened_at: datetime
     closed_at: datetime | None
     is_seen: bool
+
+    @property
+    def is_conflict(self) -> bool:
+        return self.source != Source.PREFLIGHT
 
 
 def notice_views(*, viewer: Actor) -> list[NoticeView]:
@@ -122,11 +130,17 @@ def _notice(row: Notice) -> NoticeView:
         cluster_slug=row.cluster.slug,
         source=row.source,
         subject=row.subject,
-        text=_NOTICE_TEXTS[Source(row.source)](row),
+        text=_text(row),
+        facts=row.facts,
         opened_at=row.opened_at,
         closed_at=row.closed_at,
         is_seen=row.seen_at is not None,
     )
+
+
+def _text(row: Notice) -> str:
+    source = Source(row.source)
+    return _preflight_text(row) if source is Source.PREFLIGHT else conflict_text(source, row.subject, row.facts)
 
 
 def _preflight_text(row: Notice) -> str:
@@ -138,6 +152,3 @@ def _preflight_text(row: Notice) -> str:
         "after": VERDICTS[finding.verdict],
         "found": found_text(finding),
     }
-
-
-_NOTICE_TEXTS = {Source.PREFLIGHT: _preflight_text}

@@ -19,6 +19,7 @@ class LockSpace(IntEnum):
     SECRETS = 7105
     SURVEY = 7106
     PARTITIONS = 7107
+    CONFLICTS = 7108
 
 
 @contextmanager

@@ -23,6 +23,7 @@ app.conf.beat_schedule = {
     "clusters-bring-secrets": {"task": "clusters.bring_secrets", "schedule": 60.0, "options": {"expires": 50}},
     "clusters-preflight-due": {"task": "clusters.preflight_due", "schedule": 20.0, "options": {"expires": 19}},
     "clusters-care-for-nodes": {"task": "clusters.care_for_nodes", "schedule": 30.0, "options": {"expires": 29}},
+    "clusters-watch-conflicts": {"task": "clusters.watch_conflicts", "schedule": 30.0, "options": {"expires": 29}},
     "clusters-water-sample": {"task": "clusters.water_sample", "schedule": 30.0, "options": {"expires": 29}},
     "clusters-water-roll-up": {"task": "clusters.water_roll_up", "schedule": 300.0, "options": {"expires": 290}},
     "clusters-water-keep": {"task": "clusters.water_keep", "schedule": 3600.0, "options": {"expires": 600}},

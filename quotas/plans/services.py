@@ -22,7 +22,7 @@ from quotas.domain.recount import waits_for_a_person
 from quotas.models import GroupCards, QuotaVersion
 from quotas.plans import errors
 from quotas.plans.content import division_from
-from quotas.plans.store import CONSOLE, Act, Stored, cards_now, locked, write
+from quotas.plans.store import CONSOLE, Act, Stored, cards_now, cards_of_change, locked, write
 
 REASON_MAX = 300
 
@@ -104,13 +104,14 @@ def plan_follow(cluster: Cluster, now: datetime) -> QuotaVersion | None:
 
 
 def proposed(cluster: Cluster, before: Stored, plan: Plan) -> Division:
-    """What a plan comes to with the cards there are now. Raises InvalidInput."""
+    """What a plan comes to with the cards there are now in the groups it names. Raises InvalidInput."""
     merged = Plan(
         {**before.division.plan.queues, **{name: _over(before, name, part) for name, part in plan.queues.items()}}
     )
     if found := problems(merged, before.division.plan, queues=before.queue_ids, groups=before.group_ids):
         raise errors.refused(found)
-    return Division(merged, cards_now(cluster, before))
+    named = {group for part in plan.queues.values() for group in part.groups}
+    return Division(merged, cards_of_change(cluster, before, named))
 
 
 def restored(cluster: Cluster, before: Stored, number: int) -> Division:

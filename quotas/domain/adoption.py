@@ -1,0 +1,86 @@
+"""From cards that were found on a cluster back to shares in percent. Pure, integers only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from clusters.contract import DriftField, QuotaChange
+from quotas.domain.plan import STEP, Division, GroupPart, Plan, divide
+from quotas.domain.shares import WHOLE, apportion
+
+_LIMITS = {DriftField.BORROW_LIMIT: "borrow_basis_points", DriftField.LEND_LIMIT: "lend_basis_points"}
+_TRIES = 64
+"""Corrections by one step each; a share that is right to one card needs one or two."""
+
+
+def adopted(division: Division, changes: Iterable[QuotaChange]) -> Plan | None:
+    """The plan whose cards and limits are those found by ``changes``; all other cards stay.
+
+    None where no plan in steps of 0.1 % comes to exactly that, or where nothing that was found belongs to a team.
+    """
+    plan = division.plan
+    told = [each for each in changes if each.queue in plan.queues and each.node_group in division.cards]
+    if not told:
+        return None
+    shared_out = divide(division)
+    for group in sorted({each.node_group for each in told}):
+        cards = division.cards[group]
+        nominal = {name: shared_out.part(name, group).nominal for name in plan.queues}
+        nominal |= {
+            each.queue: each.found or 0 for each in told if (each.node_group, each.field) == (group, DriftField.NOMINAL)
+        }
+        points = points_for(cards, nominal, plan.points(group))
+        if points is None:
+            return None
+        for name, share in points.items():
+            plan = _with_part(plan, name, group, replace(plan.queue(name).part(group), basis_points=share))
+    for each in told:
+        if each.field in _LIMITS:
+            cards = division.cards[each.node_group]
+            part = plan.queue(each.queue).part(each.node_group)
+            limit = None if each.found is None else _limit_points(cards, each.found)
+            if limit is not None and cards * limit // WHOLE != each.found:
+                return None
+            plan = _with_part(plan, each.queue, each.node_group, replace(part, **{_LIMITS[each.field]: limit}))
+    return plan
+
+
+def points_for(cards: int, wanted: Mapping[str, int], now: Mapping[str, int]) -> dict[str, int] | None:
+    """Shares in steps of 0.1 % that come to exactly these cards; None where there are none.
+
+    Shares that are right already stay if the others can be written beside them.
+    """
+    if sum(wanted.values()) > cards:
+        return None
+    right = apportion(cards, now).nominal
+    exact = {name: count * WHOLE // cards // STEP * STEP if cards else 0 for name, count in wanted.items()}
+    kept = {name: now[name] if right[name] == wanted[name] else exact[name] for name in wanted}
+    return _corrected(cards, wanted, kept) or _corrected(cards, wanted, exact)
+
+
+def _corrected(cards: int, wanted: Mapping[str, int], points: Mapping[str, int]) -> dict[str, int] | None:
+    """Shares near ``points``: one step more for whoever has too few cards, one less for whoever has too many."""
+    points = dict(points)
+    for _ in range(_TRIES):
+        if sum(points.values()) > WHOLE or min(points.values(), default=0) < 0:
+            return None
+        found = apportion(cards, points).nominal
+        if found == dict(wanted):
+            return points
+        for name, count in wanted.items():
+            points[name] += STEP * ((found[name] < count) - (found[name] > count))
+    return None
+
+
+def _limit_points(cards: int, limit: int) -> int:
+    """The smallest share in steps that comes to at least this limit, at most the whole group."""
+    if not cards:
+        return 0
+    step = cards * STEP
+    return min(WHOLE, -(-limit * WHOLE // step) * STEP)
+
+
+def _with_part(plan: Plan, queue: str, group: str, part: GroupPart) -> Plan:
+    before = plan.queue(queue)
+    return Plan({**plan.queues, queue: replace(before, groups={**before.groups, group: part})})
