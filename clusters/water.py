@@ -6,6 +6,7 @@ A minute in which nobody looked, or whose cluster did not answer, has no row. It
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from django.conf import settings
@@ -33,6 +34,18 @@ def water_sample(waiting: Waiting, now: datetime) -> int:
     rows = [_sample(found, at) for found in group_levels(waiting) if found.group.cluster_id in fresh]
     WaterSample.objects.bulk_create(rows, ignore_conflicts=True)
     return len(rows)
+
+
+def water_put(samples: Sequence[WaterSample]) -> None:
+    """Keep samples of the past, oldest first, with their hours and days. Minutes that are known stay as they are."""
+    if not samples:
+        return
+    month = month_of(samples[0].at)
+    while month <= samples[-1].at:
+        months_ensure(SAMPLES, month, ahead=0)
+        month = month_after(month)
+    WaterSample.objects.bulk_create(samples, ignore_conflicts=True, batch_size=1_000)
+    water_roll_up()
 
 
 def _answering(now: datetime) -> set[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,9 @@ from accounts.actors import actor_of
 from accounts.models import AuditEvent, Team, User
 from clusters.models import Cluster, Node, ObservedWorkload, SandboxObject
 from clusters.sync import cluster_sync
+from clusters.waiting import waiting
+from clusters.water import water_sample
+from clusters.water_models import WaterHour, WaterSample
 from console.demo import history
 from console.demo.arrivals import read_situation
 from console.demo.layout import A100, ASCEND, H100
@@ -67,6 +71,20 @@ def test_a_fresh_demo_has_its_stage_set_and_two_weeks_behind_it(clock: time_mach
     assert Attempt.objects.filter(number=2, end="succeeded").exists()
     assert Attempt.objects.filter(number=1, is_infrastructure=True).exists()
     assert Run.objects.filter(ordinal=2, attempt__end="succeeded", started_at__isnull=False).exists()
+
+
+def test_the_water_level_of_the_past_is_there_from_the_first_minute(demo: Cluster) -> None:
+    now = timezone.now()
+    samples = list(WaterSample.objects.filter(group__slug=H100).order_by("at"))
+    assert samples[0].at < now - timedelta(hours=23) and now - timedelta(minutes=10) <= samples[-1].at <= now
+    assert {(b.at - a.at) for a, b in pairwise(samples)} <= {timedelta(minutes=10), timedelta(minutes=30)}
+    for sample in samples:
+        parts = sample.used + sample.reserved + sample.free + sample.releasing + sample.outside
+        assert sample.healthy == parts <= sample.capacity and sample.unusable <= sample.free
+    water_sample(waiting(), now)  # what the console itself sees now is how the past ended
+    seen = WaterSample.objects.get(group__slug=H100, at=now.replace(second=0, microsecond=0))
+    assert (seen.used, seen.free, seen.unusable) == (samples[-1].used, samples[-1].free, samples[-1].unusable)
+    assert WaterHour.objects.filter(group__slug=H100, figure="used").count() >= 23
 
 
 def test_what_the_history_left_reads_like_everything_else(demo: Cluster) -> None:

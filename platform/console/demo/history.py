@@ -16,14 +16,16 @@ from clusters.models import Cluster, SandboxObject, SandboxWorld
 from clusters.simulation.commands import QueueDef, SetNodes, SetQuotas
 from clusters.simulation.engine import Engine
 from clusters.simulation.world import World
+from clusters.water import water_put
 from common.locks import LockSpace, transaction_lock
 from console.demo.arrivals import job_sight
 from console.demo.layout import GROUPS, H100, HISTORY_DAYS, SEED, nodes
 from console.demo.played import PlayedJob
 from console.demo.rehearsal import Guest, Rehearsal
 from console.demo.repertoire import planned_run_ms
-from console.demo.rows import Cast, store
+from console.demo.rows import Cast, store, water_rows
 from console.demo.situation import Operate
+from console.demo.water import Gauge
 from jobs.domain.operations import Operation
 from jobs.domain.words import LIVE_STATES, JobState
 from jobs.models import Attempt, Job
@@ -51,7 +53,8 @@ def make_history(cluster: Cluster) -> int:
     with transaction.atomic():
         transaction_lock(LockSpace.SANDBOX, cluster.pk)
         now = driver.now_ms()
-        rehearsal = Rehearsal(_empty_cluster(cluster, now - HISTORY_DAYS * DAY_MS), SEED, cast.spaces())
+        begin = now - HISTORY_DAYS * DAY_MS
+        rehearsal = Rehearsal(_empty_cluster(cluster, begin), SEED, cast.spaces(), gauge=Gauge(begin, now))
         rehearsal.play(now - STILL_SINCE_MS, PACES[0][1])
         _let_go_of_what_stands_still(rehearsal)
         rehearse(rehearsal, now)
@@ -77,7 +80,7 @@ def fill_gap(cluster: Cluster) -> int:
         transaction_lock(LockSpace.SANDBOX, cluster.pk)
         engine = Engine(driver.touch(cluster, until_ms=stored))
         engine.run_to(now - HISTORY_DAYS * DAY_MS)
-        rehearsal = Rehearsal(engine, SEED, cast.spaces(), _guests(cluster))
+        rehearsal = Rehearsal(engine, SEED, cast.spaces(), _guests(cluster), Gauge(engine.now_ms, now))
         rehearse(rehearsal, now)
         jobs = list(rehearsal.jobs.values())
         _store(cast, rehearsal, jobs)
@@ -120,6 +123,8 @@ def _let_go_of_what_stands_still(rehearsal: Rehearsal) -> None:
 def _store(cast: Cast, rehearsal: Rehearsal, jobs: list[PlayedJob]) -> None:
     world = rehearsal.engine.world
     hashes = store(cast, jobs, world, rehearsal.workloads)
+    if rehearsal.gauge is not None:
+        water_put(water_rows(rehearsal.gauge, cast.groups))
     for name, workload in world.workloads.items():
         if name in hashes:
             workload.spec = replace(workload.spec, spec_hash=hashes[name])

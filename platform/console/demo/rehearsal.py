@@ -38,6 +38,7 @@ from console.demo.situation import (
     Situation,
     SubmitJob,
 )
+from console.demo.water import Gauge, Levels, group_levels
 from jobs.domain.moves import Effect, Move, Sight
 from jobs.domain.operations import Operation
 from jobs.domain.shape import shape_of
@@ -61,8 +62,16 @@ class Guest:
 class Rehearsal:
     """Runs one engine. ``spaces`` maps each team to its space on the cluster."""
 
-    def __init__(self, engine: Engine, seed: int, spaces: Mapping[str, str], guests: Iterable[Guest] = ()) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        seed: int,
+        spaces: Mapping[str, str],
+        guests: Iterable[Guest] = (),
+        gauge: Gauge | None = None,
+    ) -> None:
         self.engine = engine
+        self.gauge = gauge
         self.jobs: dict[str, PlayedJob] = {}  # every one, by key
         self.workloads: dict[str, Workload] = {}  # newest object of each attempt, by name; also after its removal
         self._seed = seed
@@ -74,6 +83,7 @@ class Rehearsal:
         self._nodes: dict[str, list[NodeFacts]] | None = None
         self._sights: dict[str, JobSight] = {}
         self._groups: dict[str, GroupSight] | None = None
+        self._levels: Levels | None = None
 
     # time
 
@@ -93,10 +103,12 @@ class Rehearsal:
 
     def look(self, until_ms: int) -> None:
         """Run the cluster until then and let every job that changed, or is due, take its steps."""
+        if self.gauge is not None:
+            self.gauge.stands_until(until_ms, self.levels)
         self.engine.run_to(until_ms)
         changes = self.engine.drain_changes()
         if changes:
-            self._nodes = self._groups = None
+            self._nodes = self._groups = self._levels = None
         touched: dict[str, PlayedJob] = {}
         for name in sorted(changes.workloads | changes.removed_workloads):
             owner = self._owner.get(name)
@@ -244,6 +256,12 @@ class Rehearsal:
         self._due[job.key] = self.now_ms + round(move.due_in.total_seconds() * 1_000)
 
     # what there is to see
+
+    def levels(self) -> Levels:
+        """The water level of every group."""
+        if self._levels is None:
+            self._levels = group_levels(self._nodes_by_group(), self._live.values())
+        return self._levels
 
     def _nodes_by_group(self) -> dict[str, list[NodeFacts]]:
         if self._nodes is None:

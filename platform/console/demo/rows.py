@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,12 +11,15 @@ from django.db import connection
 from accounts.models import AuditEvent, Team, User
 from accounts.policy import Action
 from clusters.backends.sandbox.facts import from_ms
+from clusters.domain.water import FIGURES
 from clusters.models import Cluster, NodeGroup
 from clusters.simulation.logs import tail
 from clusters.simulation.world import Workload, World
+from clusters.water_models import WaterSample
 from common.rows import insert_many
 from console.demo.layout import PEOPLE, TEAMS
 from console.demo.played import CPU_MILLIS, MEMORY_BYTES, STOP_GRACE, PlayedAttempt, PlayedJob
+from console.demo.water import Gauge
 from jobs.domain.operations import Operation
 from jobs.domain.words import TERMINAL_STATES
 from jobs.models import Attempt, Job, JobEvent, JobSync, LogChunk, Run
@@ -256,3 +259,13 @@ def _store_logs(
                 )
             )
     LogChunk.objects.bulk_create(chunks)
+
+
+def water_rows(gauge: Gauge, groups: Mapping[str, NodeGroup]) -> list[WaterSample]:
+    """The samples of the water level that a rehearsal took."""
+    return [
+        WaterSample(group=groups[name], at=from_ms(at_ms), **{figure: getattr(level, figure) for figure in FIGURES})
+        for at_ms, levels in gauge.samples
+        for name, level in levels.items()
+        if name in groups
+    ]

@@ -90,7 +90,9 @@ def console_environment(instance: Instance, state: Path) -> dict[str, str]:
             "DJANGO_SETTINGS_MODULE": "console.settings.base",
             "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "platform"))),
             "PYTHONUNBUFFERED": "1",
-        "MALLOC_ARENA_MAX": os.environ.get("MALLOC_ARENA_MAX", "2"),  # threads share their heaps: a tenth less memory
+            "MALLOC_ARENA_MAX": os.environ.get(
+                "MALLOC_ARENA_MAX", "2"
+            ),  # threads share their heaps: a tenth less memory
         }
     )
 
