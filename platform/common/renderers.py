@@ -17,7 +17,7 @@ class JsonRenderer(JSONRenderer):
     def render(
         self, data: Any, accepted_media_type: str | None = None, renderer_context: Mapping[str, Any] | None = None
     ) -> bytes:
-        if data is None or self.get_indent(accepted_media_type, renderer_context or {}) is not None:
+        if data is None or self.get_indent(accepted_media_type or "", renderer_context or {}) is not None:
             return bytes(super().render(data, accepted_media_type, renderer_context))
         # Two ends of line that JSON allows and scripts did not: the framework escapes them.
         return _encode(data).replace(b"\xe2\x80\xa8", b"\\u2028").replace(b"\xe2\x80\xa9", b"\\u2029")

@@ -39,7 +39,8 @@ def read_sharing(
     it, once for each object.
     """
     own, *others = _parts(rows.model, tuple((name, frozenset(related[name])) for name in related), frozenset(without))
-    places, end = [], len(own.paths)
+    places: list[tuple[_Part, Any, slice, dict[Any, Model]]] = []
+    end = len(own.paths)
     for part in others:
         places.append((part, part.link, slice(end, end + len(part.paths)), {}))
         end += len(part.paths)

@@ -13,7 +13,7 @@ from django.db.backends.postgresql.psycopg_any import BaseTzLoader
 from django.db.backends.signals import connection_created
 
 
-class TimestampLoader(BaseTzLoader):  # type: ignore[misc] # Django's class has no annotation
+class TimestampLoader(BaseTzLoader):
     """A `timestamptz` as a datetime in UTC."""
 
     timezone = UTC  # Django compares it with its own before each query
