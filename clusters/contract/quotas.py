@@ -77,7 +77,8 @@ class QuotaDrift:
 class QuotaSyncReport:
     """What :meth:`SchedulerBackend.apply_quotas` changed, and what it could not.
 
-    With ``drift`` no quota was written. ``vanished`` are queues that had been there and were gone at this look.
+    With ``drift`` no quota was written. ``vanished`` are queues that had been there, were gone
+    at this look, and are made again.
     """
 
     changed: tuple[str, ...] = ()

@@ -55,9 +55,9 @@ def apply(client: KubeClient, plan: QuotaPlan, shape: ClusterShape) -> QuotaSync
         writer.bring(wanted.after)
     if not writer.failed and drift is None:
         writer.remove_unwanted(wanted)
-    return QuotaSyncReport(
-        tuple(writer.changed), tuple(writer.failed), drift=drift, vanished=vanished(found, wanted.queues)
-    )
+    changed = tuple(writer.changed)
+    again = tuple(queue for queue in vanished(found, wanted.queues) if names.cluster_queue(queue) in changed)
+    return QuotaSyncReport(changed, tuple(writer.failed), drift=drift, vanished=again)
 
 
 def _ours(client: KubeClient, installation: str) -> dict[Key, Object]:
