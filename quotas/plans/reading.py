@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
@@ -11,8 +10,6 @@ from django.utils.translation import gettext_lazy as _
 from common.errors import FieldProblem, InvalidInput
 from common.texts import storable
 from quotas.domain.plan import GroupPart, Plan, QueuePart
-
-_LIMITS = ("borrow_basis_points", "lend_basis_points")
 
 
 def plan_from(value: Any, before: Plan) -> Plan:
@@ -53,14 +50,15 @@ class _Reader:
 
     def part(self, attr: str, value: Any, before: GroupPart) -> GroupPart:
         given = self.object(attr, value)
-        part = before
-        if "basis_points" in given:
-            part = replace(part, basis_points=self.number(f"{attr}.basis_points", given["basis_points"]))
-        for name in _LIMITS:
-            if name in given:
-                limit = None if given[name] is None else self.number(f"{attr}.{name}", given[name])
-                part = replace(part, **{name: limit})
-        return part
+        return GroupPart(
+            basis_points=self.number(f"{attr}.basis_points", given.get("basis_points", before.basis_points)),
+            borrow_basis_points=self.limit(attr, given, "borrow_basis_points", before.borrow_basis_points),
+            lend_basis_points=self.limit(attr, given, "lend_basis_points", before.lend_basis_points),
+        )
+
+    def limit(self, attr: str, given: Mapping[str, Any], name: str, before: int | None) -> int | None:
+        value = given.get(name, before)
+        return None if value is None else self.number(f"{attr}.{name}", value)
 
     def number(self, attr: str, value: Any) -> int:
         if isinstance(value, int) and not isinstance(value, bool):

@@ -7,7 +7,7 @@ one version and one audit row together, or nothing.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -110,6 +110,15 @@ def cards_now(cluster: Cluster, before: Stored, now: datetime | None = None) -> 
     """The cards that should be divided, of every group; 0 where a group has no nodes."""
     fit = fit_now(cluster, now or timezone.now())
     return {group: fit.get(group, 0) for group in before.group_ids}
+
+
+def cards_of_change(cluster: Cluster, before: Stored, groups: Iterable[str]) -> dict[str, int]:
+    """The cards that a change of these groups divides; what waits for a person elsewhere goes on waiting."""
+    waiting = before.waiting.keys() - set(groups)
+    return {
+        group: before.division.cards[group] if group in waiting else cards
+        for group, cards in cards_now(cluster, before).items()
+    }
 
 
 def locked(cluster: Cluster) -> Stored:

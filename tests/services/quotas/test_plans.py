@@ -257,6 +257,13 @@ def test_a_saved_plan_takes_over_what_waited(cast: Cast) -> None:
     assert stored(cast.cluster).waiting == {}
 
 
+def test_a_plan_of_another_group_leaves_waiting_what_waits(cast: Cast) -> None:
+    out(cast, "a100", 1)
+    follow(cast)
+    assert save(cast, parts(vision=3_000)).content["cards"]["a100"] == 32
+    assert stored(cast.cluster).waiting == {"a100": 24}
+
+
 def test_an_old_look_at_the_nodes_is_not_followed(cast: Cast) -> None:
     Node.objects.filter(group=cast.groups["h100"]).delete()
     Cluster.objects.update(synced_at=timezone.now() - timedelta(minutes=5))
