@@ -10,6 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from django.contrib.postgres.aggregates import ArrayAgg
+
 from accounts.actors import Actor
 from accounts.policy import Action, teams_where
 from clusters.models import NodeGroup
@@ -80,11 +82,14 @@ class _Queue(NamedTuple):
     team_slug: str
 
 
-class _Share(NamedTuple):
-    """One team queue's part of one node group."""
+class _Shares(NamedTuple):
+    """The parts of one node group by team queue: plain numbers, because there are thousands of them."""
 
-    basis_points: int
-    nominal: int
+    nominal: dict[int, int]
+    basis_points: dict[int, int]
+
+
+_NO_SHARES = _Shares({}, {})
 
 
 def quota_groups(
@@ -105,7 +110,7 @@ def quota_groups(
     locals_of = _local_queues(teams) if level == "local" else {}
     return [
         _group_rows(
-            group, shares.get(group.pk, {}), queues, use_of, cards.get(group.pk, CardCounts()), locals_of, teams
+            group, shares.get(group.pk, _NO_SHARES), queues, use_of, cards.get(group.pk, CardCounts()), locals_of, teams
         )
         for group in found
     ]
@@ -146,15 +151,17 @@ def _queues() -> dict[int, _Queue]:
     return {row[0]: _Queue(*row) for row in rows.values_list("pk", "slug", "team_id", "team__name", "team__slug")}
 
 
-def _shares(groups: Collection[int] | None) -> dict[int, dict[int, _Share]]:
-    """Of all teams, by group and queue: what one may borrow is what the others have free."""
+def _shares(groups: Collection[int] | None) -> dict[int, _Shares]:
+    """Of all teams, by group: what one may borrow is what the others have free."""
     rows = Share.objects.order_by()
     if groups is not None:
         rows = rows.filter(group__in=groups)
-    found: dict[int, dict[int, _Share]] = defaultdict(dict)
-    for group, queue, *share in rows.values_list("group_id", "queue_id", "basis_points", "nominal"):
-        found[group][queue] = _Share(*share)
-    return found
+    parts = {name: ArrayAgg(name, order_by="pk") for name in ("queue", "nominal", "basis_points")}
+    found = rows.values("group").annotate(queues=parts["queue"], cards=parts["nominal"], points=parts["basis_points"])
+    return {
+        group: _Shares(dict(zip(queues, cards, strict=True)), dict(zip(queues, points, strict=True)))
+        for group, queues, cards, points in found.values_list("group", "queues", "cards", "points")
+    }
 
 
 def _local_queues(teams: Collection[int] | None) -> dict[int, list[LocalQueue]]:
@@ -169,35 +176,39 @@ def _local_queues(teams: Collection[int] | None) -> dict[int, list[LocalQueue]]:
 
 def _group_rows(
     group: NodeGroup,
-    shares: Mapping[int, _Share],
+    shares: _Shares,
     queues: Mapping[int, _Queue],
     use_of: Mapping[tuple[int, int], list[Use]],
     cards: CardCounts,
     locals_of: Mapping[int, list[LocalQueue]],
     teams: Collection[int] | None,
 ) -> GroupRows:
-    sharing = [queue for queue in queues.values() if queue.pk in shares]
+    sharing = [queue for queue in queues.values() if queue.pk in shares.nominal]
     wanted = [queue for queue in sharing if teams is None or queue.team_id in teams]
+    idle = {nominal: QueueUse(nominal) for nominal in shares.nominal.values()}  # most are, and alike
     figures = balance(
-        {queue.slug: _queue_use(shares[queue.pk], use_of.get((queue.pk, group.pk))) for queue in sharing},
+        {
+            queue.slug: _queue_use(shares.nominal[queue.pk], found)
+            if (found := use_of.get((queue.pk, group.pk)))
+            else idle[shares.nominal[queue.pk]]
+            for queue in sharing
+        },
         cards,
         wanted=[queue.slug for queue in wanted],
     )
     rows: list[QuotaRow] = []
     for queue in wanted:
         row = figures.queues[queue.slug]
-        team_row = _team_row(queue, group, row, shares[queue.pk].basis_points)
+        team_row = _team_row(queue, group, row, shares.basis_points[queue.pk])
         rows.append(team_row)
         if local_queues := locals_of.get(queue.pk):
             rows.extend(_local_rows(team_row, row, local_queues, use_of.get((queue.pk, group.pk), ())))
-    return GroupRows(group, figures, tuple(rows), 10_000 - sum(share.basis_points for share in shares.values()))
+    return GroupRows(group, figures, tuple(rows), 10_000 - sum(shares.basis_points.values()))
 
 
-def _queue_use(share: _Share, found: Sequence[Use] | None) -> QueueUse:
-    if not found:  # most of them
-        return QueueUse(share.nominal)
+def _queue_use(nominal: int, found: Sequence[Use]) -> QueueUse:
     return QueueUse(
-        nominal=share.nominal,
+        nominal=nominal,
         used=sum(use.used for use in found),
         reserved=sum(use.reserved for use in found),
         pending=sum(use.pending for use in found),

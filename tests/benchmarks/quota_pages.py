@@ -1,0 +1,65 @@
+"""B17: pages and endpoints about quotas with 200 teams, and with 3, on 20 node groups with 5,000 nodes.
+
+Two consoles run beside each other, one on each database, and are asked in turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tests.benchmarks import stack
+from tests.benchmarks.database import durable_servers
+from tests.benchmarks.filled import Filled
+from tests.benchmarks.load import Caller
+from tests.benchmarks.measure import Row, percentile
+from tests.crowded_quotas import GROUPS, NODES
+
+FEW, MANY = 3, 200
+WARM, ROUNDS = 5, 40
+GOAL = 1.5
+ASKED = (
+    ("admin", "/api/v1/quotas"),
+    ("admin", "/api/v1/quotas?level=local"),
+    ("admin", "/api/v1/quotas?level=cluster"),
+    ("lead", "/api/v1/quotas"),
+    ("lead", "/api/v1/quotas/team-000"),
+    ("lead", "/team/team-000/"),
+    ("lead", "/team/team-000/queues/"),
+    ("admin", "/admin/queues/"),
+    ("admin", "/admin/quotas/"),
+)
+
+
+def rows() -> Iterator[Row]:
+    with (
+        _teams(FEW) as few,
+        _teams(MANY) as many,
+        stack.running(few.servers, ("web",)) as small,
+        stack.running(many.servers, ("web",)) as large,
+    ):
+        for letter, (role, address) in zip("abcdefghi", ASKED, strict=True):
+            yield _compared(f"B17{letter}", role, address, (few, small.port), (many, large.port))
+
+
+@contextmanager
+def _teams(count: int) -> Iterator[Filled]:
+    with durable_servers() as servers:
+        yield Filled(servers, 0, 0, stack.told_by("many_teams", str(count), servers=servers))
+
+
+def _compared(number: str, role: str, address: str, few: tuple[Filled, int], many: tuple[Filled, int]) -> Row:
+    sides: list[tuple[Caller, list[float]]] = [(filled.caller(port, role, address), []) for filled, port in (few, many)]
+    for turn in range(WARM + ROUNDS):
+        for caller, times in sides:
+            seconds, status, _body = caller.ask(address)
+            assert status == 200, (address, role, status)
+            if turn >= WARM:
+                times.append(seconds)
+    for caller, _times in sides:
+        caller.close()
+    quick, slow = (percentile(times, 0.95) for _caller, times in sides)
+    what = f"p95 of {address} as {role}: {MANY} teams, {GROUPS} node groups, {NODES:,} nodes; reference: {FEW} teams"
+    ratio = slow / quick
+    mine, reference = f"{slow * 1000:.0f} ms", f"{quick * 1000:.0f} ms"
+    return Row(number, what, mine, reference, f"{ratio:.2f}", f"<= {GOAL}", ratio <= GOAL, gauge=ratio)
