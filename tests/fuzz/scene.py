@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from django.utils import timezone
@@ -12,6 +13,7 @@ from django.utils import timezone
 from accounts.services import token_create
 from clusters.accelerator_models import AcceleratorName
 from clusters.models import Cluster, Notice
+from clusters.nodes_models import Maintenance, NodeCordon, NodeSuspicion
 from clusters.supply_services import dataset_set, registry_set, variables_set
 from jobs.models import Attempt, Job
 from quotas.models import LocalQueue
@@ -67,6 +69,7 @@ def build_scene() -> Scene:
     AcceleratorName.objects.create(
         cluster=cast.cluster, resource="example.com/tpu", vendor="example", card_model="TPU", named_at=timezone.now()
     )
+    maintenance = _care_for_nodes(cast.cluster)
     place: dict[str, Any] = {"cluster": cast.cluster, "team": cast.teams["vision"]}
     dataset_set(actor=cast.actor("admin"), **place, name="imagenet", volume="data")
     variables_set(actor=cast.actor("lead-vision"), **place, name="wandb", values={"A": "1"})
@@ -87,6 +90,10 @@ def build_scene() -> Scene:
         "jobs_preempt.public_id": [running.public_id],
         "jobs_scale.public_id": [service.public_id],
         "tokens_revoke.public_id": tokens,
+        "maintenance_cancel.public_id": [maintenance.public_id],
+        "node": ["h100-01"],
+        "node_uncordon.node": ["h100-02"],
+        "node_trust.node": ["h100-03"],
         "id": [notice.pk],
         "team": ["vision", "language"],
         "name": ["imagenet", "wandb", "harbor"],
@@ -108,6 +115,15 @@ def build_scene() -> Scene:
         "cursor": ["", "0"],
     }
     return Scene(headers, known, _bodies(jobs))
+
+
+def _care_for_nodes(cluster: Cluster) -> Maintenance:
+    """One node is closed, one is suspected, and maintenance of another is planned."""
+    now = timezone.now()
+    NodeCordon.objects.create(cluster=cluster, node="h100-02", reason="a fan", cordoned_at=now)
+    NodeSuspicion.objects.create(cluster=cluster, node="h100-03", since=now)
+    times = {"created_at": now, "starts_at": now + timedelta(days=1), "ends_at": now + timedelta(days=2)}
+    return Maintenance.objects.create(cluster=cluster, node="h100-04", reason="firmware", **times)
 
 
 def _bodies(jobs: list[str]) -> dict[str, Any]:
@@ -135,6 +151,16 @@ def _bodies(jobs: list[str]) -> dict[str, Any]:
         },
         "quota_plan_restore": {"expected_version": 3},
         "quota_plan_recount": {"expected_version": 3},
+        "node_cordon": {"reason": "a fan"},
+        "node_uncordon": {"reason": "a new fan"},
+        "node_trust": {"reason": "a new card"},
+        "maintenance_plan": {
+            "cluster": "sandbox",
+            "node_group": "h100",
+            "starts_at": (timezone.now() + timedelta(days=1)).isoformat(),
+            "ends_at": (timezone.now() + timedelta(days=2)).isoformat(),
+            "reason": "firmware",
+        },
         "accelerator_name": {"vendor": "example", "card_model": "TPU v9"},
         "rules_set": {"images": ["registry.example"], "runs_as_root": False},
         "storage_set": {"volume": "team-files"},
