@@ -149,3 +149,11 @@ def test_the_figures_of_local_queues_are_a_guide_by_weight() -> None:
         "night": LocalGuide(nominal=4, usable=1, free=1, borrowed=0, lent=3, down=0),
     }
     assert guide(team, {}) == {}
+
+
+def test_parts_of_a_card_add_up_exactly() -> None:
+    """C-29: three times 0.3 of a card and ten times 0.1, in thousandths; another 0.1 fits beside 0.9, 0.2 does not."""
+    three = balance({"a": QueueUse(1_000, used=3 * 300)}, pool=0, down=0).queues["a"]
+    assert (three.used, three.free) == (900, 100)
+    ten = balance({"a": QueueUse(1_000, used=10 * 100)}, pool=0, down=0).queues["a"]
+    assert (ten.used, ten.free, ten.over) == (1_000, 0, 0)
