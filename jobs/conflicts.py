@@ -35,3 +35,8 @@ def preemptions_since(since: datetime) -> list[Preemption]:
 
 
 TELLER = Teller(jobs=jobs_told, preemptions=preemptions_since)
+
+
+def job_names(ulids: Sequence[str]) -> dict[str, str]:
+    """What the owners of these jobs call them, for admins; one query, none for no jobs."""
+    return dict(Job.objects.filter(public_id__in=ulids).values_list("public_id", "display_name")) if ulids else {}

@@ -12,15 +12,16 @@ from django.utils.translation import gettext_lazy as _
 from accounts import audit
 from accounts.actors import Actor
 from accounts.policy import Action, require
-from clusters.conflicts.drift import Decision, drift_changes, drift_decide, drift_locked
+from clusters.conflicts.drift import Decision, drift_changes, drift_decide, drift_locked, drift_notice
 from clusters.models import Cluster, Notice
 from common.errors import DomainError
 from quotas.domain.adoption import adopted
 from quotas.domain.plan import Division, Plan, problems
 from quotas.models import QuotaVersion
 from quotas.plans import errors
-from quotas.plans.services import checked_reason
-from quotas.plans.store import Act, Stored, cards_now, locked, stored, write
+from quotas.plans.preview import PlanPreview, plan_preview
+from quotas.plans.services import checked_reason, expected
+from quotas.plans.store import Act, Stored, cards_now, stored, write
 
 
 @transaction.atomic
@@ -40,15 +41,15 @@ def drift_take_over(*, actor: Actor, cluster: Cluster) -> None:
 
 
 @transaction.atomic
-def drift_adopt(*, actor: Actor, cluster: Cluster, reason: str = "") -> QuotaVersion | None:
+def drift_adopt(*, actor: Actor, cluster: Cluster, expected_version: int, reason: str = "") -> QuotaVersion | None:
     """Make what was set from outside a version of the plan; rules of queues and the common pool become ours again.
 
-    None where the plan says the same already. Raises NotAllowed, InvalidInput, DomainError("no_drift" or
-    "not_adoptable").
+    None where the plan says the same already. Raises NotAllowed, InvalidInput, ChangedMeanwhile, DomainError("no_drift"
+    or "not_adoptable").
     """
     require(actor, Action.SHARES_MANAGE)
     reason = checked_reason(reason)
-    before = locked(cluster)
+    before = expected(cluster, expected_version)
     notice = _found(drift_locked(cluster))
     plan = _adopted_plan(cluster, before, notice)
     act = Act(
@@ -63,10 +64,17 @@ def drift_adopt(*, actor: Actor, cluster: Cluster, reason: str = "") -> QuotaVer
     return version
 
 
-def adoption_plan(*, viewer: Actor, cluster: Cluster, notice: Notice | None) -> Plan:
-    """The plan that adopting would make, for a preview. Raises as :func:`drift_adopt`."""
+def adoption_preview(*, viewer: Actor, cluster: Cluster) -> PlanPreview:
+    """What adopting would do. Raises as :func:`drift_adopt`."""
     require(viewer, Action.SHARES_MANAGE)
-    return _adopted_plan(cluster, stored(cluster), _found(notice))
+    plan = _adopted_plan(cluster, stored(cluster), _found(drift_notice(cluster)))
+    return plan_preview(viewer=viewer, cluster=cluster, plan=plan)
+
+
+def drift_found(*, viewer: Actor, cluster: Cluster) -> Notice:
+    """The open notice. Raises NotAllowed, DomainError("no_drift")."""
+    require(viewer, Action.SHARES_MANAGE)
+    return _found(drift_notice(cluster))
 
 
 def _found(notice: Notice | None) -> Notice:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -58,13 +59,10 @@ def conflicts_view(*, viewer: Actor, cluster: Cluster, now: datetime) -> Conflic
     return ConflictsView(cluster, [_view(row) for row in found], [_view(row) for row in past])
 
 
-def open_conflicts() -> dict[int, int]:
-    """How many conflicts are open by cluster; one query."""
-    found: dict[int, int] = {}
+def open_conflicts() -> dict[str, int]:
+    """How many conflicts are open by the slug of their cluster; one query."""
     rows = Notice.objects.filter(closed_at=None, source__in=[kind.value for kind in KINDS])
-    for cluster_id in rows.order_by().values_list("cluster_id", flat=True):
-        found[cluster_id] = found.get(cluster_id, 0) + 1
-    return found
+    return dict(Counter(rows.order_by().values_list("cluster__slug", flat=True)))
 
 
 def _view(row: Notice) -> ConflictView:

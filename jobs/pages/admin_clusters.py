@@ -11,6 +11,7 @@ from django.views.decorators.http import require_http_methods
 
 from accounts.policy import Action
 from accounts.web import actor_of_page
+from clusters.conflicts.selectors import open_conflicts
 from clusters.connect import Connected, credentials_replace, require_connected
 from clusters.connected import cluster_get, cluster_view, cluster_views
 from clusters.forms import ConnectForm, CredentialsForm
@@ -45,6 +46,7 @@ def clusters(request: HttpRequest) -> HttpResponse:
     context = {
         "clusters": cluster_views(viewer=actor),
         "notices": notice_views(viewer=actor),
+        "conflicts": open_conflicts(),
         "form": form,
     }
     return render(request, "jobs/clusters.html", context, status=status)

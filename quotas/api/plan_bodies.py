@@ -62,6 +62,10 @@ class RestoreIn(serializers.Serializer[Any]):
     dry_run = serializers.BooleanField(required=False, help_text="Only say what it would do.")
 
 
+class TakeOverIn(serializers.Serializer[Any]):
+    dry_run = serializers.BooleanField(required=False, help_text="Only say whether it can be done.")
+
+
 class VersionOut(serializers.Serializer[Any]):
     version = serializers.IntegerField()
     cause = serializers.ChoiceField(choices=QuotaVersion.Cause.values)

@@ -21,11 +21,13 @@ from quotas.api.plan_bodies import (
     PlanOut,
     PlanSavedOut,
     RestoreIn,
+    TakeOverIn,
     VersionOut,
     plan_body,
     preview_body,
     version_body,
 )
+from quotas.drift import adoption_preview, drift_adopt, drift_found, drift_take_over
 from quotas.plans.history import version_page
 from quotas.plans.preview import PlanPreview, plan_preview, recount_preview, rollback_preview
 from quotas.plans.reading import plan_from
@@ -107,6 +109,43 @@ class QuotaRecountView(APIView):
         if _is_dry_run(body):
             return _foretold(found, recount_preview(viewer=actor, cluster=found))
         plan_recount(actor=actor, cluster=found, expected_version=expected, reason=reason)
+        return _saved(found)
+
+
+class QuotaTakeOverView(APIView):
+    @extend_schema(
+        operation_id="quota_plan_take_over",
+        request=TakeOverIn,
+        responses={200: PlanSavedOut, **errors(400, 401, 403, 404, 409)},
+        tags=["quotas"],
+    )
+    def post(self, request: Request, cluster: str) -> Response:
+        """Write the plan again over quotas that were set from outside the console. 409 `no_drift`: there are none."""
+        actor, found, body = actor_of_request(request), _cluster(request, cluster), object_body(request)
+        if _is_dry_run(body):
+            drift_found(viewer=actor, cluster=found)
+            return Response({"dry_run": True, "plan": plan_body(found), "preview": None})
+        drift_take_over(actor=actor, cluster=found)
+        return _saved(found)
+
+
+class QuotaAdoptView(APIView):
+    @extend_schema(
+        operation_id="quota_plan_adopt",
+        request=RestoreIn,
+        responses={200: PlanSavedOut, **errors(400, 401, 403, 404, 409)},
+        tags=["quotas"],
+    )
+    def post(self, request: Request, cluster: str) -> Response:
+        """Make quotas that were set from outside the console a new version of the plan.
+
+        409 `no_drift`: there are none; `not_adoptable`: they cannot be said as shares.
+        """
+        actor, found, body = actor_of_request(request), _cluster(request, cluster), object_body(request)
+        expected, reason = _expected(body), _reason(body)
+        if _is_dry_run(body):
+            return _foretold(found, adoption_preview(viewer=actor, cluster=found))
+        drift_adopt(actor=actor, cluster=found, expected_version=expected, reason=reason)
         return _saved(found)
 
 

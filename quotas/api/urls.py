@@ -21,6 +21,10 @@ urlpatterns = [
     path("clusters/<slug:cluster>/groups/<slug:group>/shares", views.SharesView.as_view(), name="shares"),
     path("clusters/<slug:cluster>/quota-plan", plans.QuotaPlanView.as_view(), name="quota-plan"),
     path("clusters/<slug:cluster>/quota-plan/recount", plans.QuotaRecountView.as_view(), name="quota-plan-recount"),
+    path(
+        "clusters/<slug:cluster>/quota-plan/take-over", plans.QuotaTakeOverView.as_view(), name="quota-plan-take-over"
+    ),
+    path("clusters/<slug:cluster>/quota-plan/adopt", plans.QuotaAdoptView.as_view(), name="quota-plan-adopt"),
     path("clusters/<slug:cluster>/quota-plan/versions", plans.QuotaVersionsView.as_view(), name="quota-plan-versions"),
     path(
         "clusters/<slug:cluster>/quota-plan/versions/<int:number>/restore",

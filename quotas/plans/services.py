@@ -38,7 +38,7 @@ def plan_save(
     """
     require(actor, Action.SHARES_MANAGE)
     reason = checked_reason(reason)
-    before = _expected(cluster, expected_version)
+    before = expected(cluster, expected_version)
     after = proposed(cluster, before, plan)
     act = Act("quota.save", QuotaVersion.Cause.EDIT, actor=actor, reason=reason)
     return write(cluster, before, after, act) or newest_version(cluster)
@@ -55,7 +55,7 @@ def plan_rollback(
     """
     require(actor, Action.SHARES_MANAGE)
     reason = checked_reason(reason)
-    before = _expected(cluster, expected_version)
+    before = expected(cluster, expected_version)
     after = restored(cluster, before, number)
     act = Act("quota.restore", QuotaVersion.Cause.ROLLBACK, actor=actor, reason=reason, restored=number)
     return write(cluster, before, after, act) or newest_version(cluster)
@@ -69,7 +69,7 @@ def plan_recount(*, actor: Actor, cluster: Cluster, expected_version: int, reaso
     """
     require(actor, Action.SHARES_MANAGE)
     reason = checked_reason(reason)
-    before = _expected(cluster, expected_version)
+    before = expected(cluster, expected_version)
     after = Division(before.division.plan, cards_now(cluster, before))
     act = Act("quota.recount", QuotaVersion.Cause.NODES, actor=actor, reason=reason)
     return write(cluster, before, after, act) or newest_version(cluster)
@@ -138,7 +138,8 @@ def _over(before: Stored, name: str, part: QueuePart) -> QueuePart:
     return QueuePart(part.rank, part.strict, part.reclaims, groups)
 
 
-def _expected(cluster: Cluster, expected_version: int) -> Stored:
+def expected(cluster: Cluster, expected_version: int) -> Stored:
+    """What holds now, locked, if it is still the version that somebody read. Raises ChangedMeanwhile."""
     before = locked(cluster)
     if before.number != expected_version:
         raise errors.ChangedMeanwhile(newest_version(cluster), expected=expected_version)

@@ -30,6 +30,8 @@ API_OF_PAGE: dict[str, tuple[str, ...]] = {
     "admin_console:node_act": ("node_cordon", "node_uncordon", "node_trust"),
     "admin_console:notice_seen": ("notice_seen",),
     "admin_console:preflight": ("cluster_preflight_ask",),
+    "admin_console:take_over": ("quota_plan_take_over",),
+    "admin_console:adopt": ("quota_plan_adopt",),
     "admin_console:plan": ("quota_plan_save",),
     "admin_console:plan_recount": ("quota_plan_recount",),
     "admin_console:plan_restore": ("quota_plan_restore",),

@@ -30,6 +30,7 @@ from tests.policy.addresses import ACTORS, MATRIX, SOON, Row
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 LOCAL_QUEUE = ("api:queue", "api:queue-hold", "api:queue-drain", "api:queue-reopen")
 SUPPLIES = ("team:supplies", "admin_console:supplies", "api:supplies", "api:team-rules", "api:storage")
+PLAN_PARTS = ("", "-recount", "-versions", "-take-over", "-adopt")
 NODE_ACTS = ("cordon", "uncordon", "trust")
 OPERATORS = "admin"  # namespace of Django's own admin, one rule for all of it
 
@@ -59,6 +60,14 @@ class Scene:
             source="preflight",
             subject="gate_runs",
             facts={"before": "ok", "after": "missing", "problem": "gate_stopped", "facts": {}},
+            opened_at=timezone.now(),
+        )
+        change = {"queue": "vision", "node_group": "h100", "field": "nominal", "planned": 2, "found": 1}
+        Notice.objects.create(
+            cluster=cast.cluster,
+            source="drift",
+            subject="quotas",
+            facts={"changes": [change], "by": ["kubectl-edit"], "at": None, "decided": ""},
             opened_at=timezone.now(),
         )
         far = Cluster.objects.create(slug="far", name="Far", kind="kueue_volcano")  # connected, and silent for ever
@@ -98,6 +107,7 @@ class Scene:
             "admin_console:cluster_credentials": {"cluster": far.slug},
             "admin_console:cluster_forget": {"cluster": far.slug},
             "admin_console:preflight": {"cluster": cast.cluster.slug},
+            **{f"admin_console:{name}": {"cluster": cast.cluster.slug} for name in ("conflicts", "take_over", "adopt")},
             "admin_console:node_act": {"cluster": cast.cluster.slug, "node": "h100-01", "act": "cordon"},
             "admin_console:maintenance_cancel": {"public_id": maintenance.public_id},
             "api:maintenance-cancel": {"public_id": maintenance.public_id},
@@ -115,7 +125,7 @@ class Scene:
             **{name: {"queue": "vision", "local": "night"} for name in LOCAL_QUEUE},
             "api:quotas-of-queue": {"queue": "vision"},
             "api:quotas-of-local-queue": {"queue": "vision", "local": "default"},
-            **{f"api:quota-plan{part}": {"cluster": cast.cluster.slug} for part in ("", "-recount", "-versions")},
+            **{f"api:quota-plan{part}": {"cluster": cast.cluster.slug} for part in PLAN_PARTS},
             "admin_console:plan": {"cluster": cast.cluster.slug, "group": "h100"},
             "admin_console:plan_history": {"cluster": cast.cluster.slug},
             "admin_console:plan_recount": {"cluster": cast.cluster.slug},

@@ -13,8 +13,10 @@ from clusters.backends.sandbox.backend import SandboxBackend
 from clusters.contract import DriftField, QuotaChange, QuotaDrift, QuotaPlan, QuotaSyncReport, Retryable
 from clusters.models import Notice
 from common.errors import DomainError, InvalidInput, NotAllowed
-from quotas.drift import adoption_plan, drift_adopt, drift_take_over
+from quotas.drift import adoption_preview, drift_adopt, drift_take_over
 from quotas.models import QuotaVersion, Share
+from quotas.plans.errors import ChangedMeanwhile
+from quotas.plans.store import stored
 from quotas.services import quotas_apply
 from tests.cast import Cast
 
@@ -58,6 +60,10 @@ def outside(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> Outside:
 
 def nominal(cast: Cast, team: str, group: str = "h100") -> int:
     return Share.objects.get(queue=cast.queues[team], group=cast.groups[group]).nominal
+
+
+def newest(cast: Cast) -> int:
+    return stored(cast.cluster).number
 
 
 def notice() -> dict[str, Any]:
@@ -117,7 +123,9 @@ def test_adopted_it_is_a_version_of_the_plan(cast: Cast, outside: Outside) -> No
     others = nominal(cast, "language")
     outside.found = dict(found)
     quotas_apply(cast.cluster)
-    version = drift_adopt(actor=cast.actor("admin"), cluster=cast.cluster, reason="An emergency at night")
+    version = drift_adopt(
+        actor=cast.actor("admin"), cluster=cast.cluster, expected_version=newest(cast), reason="An emergency at night"
+    )
     assert version is not None
     assert (version.cause, version.reason, version.author_name) == ("adopt", "An emergency at night", "admin")
     assert {team: nominal(cast, team) for team, _ in found} == {team: cards for (team, _), cards in found.items()}
@@ -135,7 +143,7 @@ def test_more_than_there_is_can_only_be_taken_over(cast: Cast, outside: Outside,
     quotas_apply(cast.cluster)
     before = (QuotaVersion.objects.count(), nominal(cast, "vision"))
     with pytest.raises(DomainError) as refused:
-        drift_adopt(actor=cast.actor("admin"), cluster=cast.cluster)
+        drift_adopt(actor=cast.actor("admin"), cluster=cast.cluster, expected_version=newest(cast))
     assert refused.value.code == "not_adoptable"
     assert (QuotaVersion.objects.count(), nominal(cast, "vision")) == before and notice()["decided"] == ""
 
@@ -144,7 +152,7 @@ def test_more_than_there_is_can_only_be_taken_over(cast: Cast, outside: Outside,
     "decide",
     [
         lambda actor, cluster: drift_take_over(actor=actor, cluster=cluster),
-        lambda actor, cluster: drift_adopt(actor=actor, cluster=cluster),
+        lambda actor, cluster: drift_adopt(actor=actor, cluster=cluster, expected_version=stored(cluster).number),
     ],
     ids=["take over", "adopt"],
 )
@@ -162,18 +170,27 @@ def test_there_is_nothing_to_decide_without_drift_and_nobody_but_admins_decides(
     assert notice()["decided"] == ""
 
 
+def test_a_plan_that_somebody_saved_meanwhile_is_not_adopted_over(cast: Cast, outside: Outside) -> None:
+    outside.found = {("vision", "h100"): 1}
+    quotas_apply(cast.cluster)
+    with pytest.raises(ChangedMeanwhile):
+        drift_adopt(actor=cast.actor("admin"), cluster=cast.cluster, expected_version=newest(cast) - 1)
+    assert notice()["decided"] == "" and nominal(cast, "vision") != 1
+
+
 def test_a_reason_that_is_too_long_is_refused(cast: Cast, outside: Outside) -> None:
     outside.found = {("vision", "h100"): 1}
     quotas_apply(cast.cluster)
     with pytest.raises(InvalidInput):
-        drift_adopt(actor=cast.actor("admin"), cluster=cast.cluster, reason="x" * 301)
+        drift_adopt(actor=cast.actor("admin"), cluster=cast.cluster, expected_version=newest(cast), reason="x" * 301)
 
 
 def test_the_plan_of_an_adoption_can_be_seen_before(cast: Cast, outside: Outside) -> None:
     outside.found = {("vision", "h100"): 1}
     quotas_apply(cast.cluster)
-    plan = adoption_plan(viewer=cast.actor("admin"), cluster=cast.cluster, notice=Notice.objects.get())
-    assert plan.queue("vision").part("h100").basis_points < plan.queue("language").part("h100").basis_points
+    preview = adoption_preview(viewer=cast.actor("admin"), cluster=cast.cluster)
+    (row,) = preview.rows
+    assert (row.change.queue, row.change.group, row.change.cards_after.nominal) == ("vision", "h100", 1)
     assert QuotaVersion.objects.filter(cause="adopt", author=cast.users["admin"]).count() == 0
 
 
