@@ -105,13 +105,9 @@ def balance(
     All queues count; rows are made of the ``wanted`` ones, None = of all.
     """
     given = sum(use.nominal for use in queues.values())
-    pool = max(0, (cards.capacity if cards.divided is None else cards.divided) - given)
-    retired = max(0, cards.capacity - given - pool)
-    missing = max(0, given + pool - cards.capacity)
+    pool, retired, missing = _divided(given, cards)
     down = max(0, cards.out - retired) + missing
-    rests = {name: use.nominal - use.used - use.reserved for name, use in queues.items()}
-    idle = {name: rest for name, rest in rests.items() if rest > 0}
-    excess = {name: -rest for name, rest in rests.items() if rest < 0}
+    idle, excess = _idle_and_excess(queues)
     borrowed_total = min(sum(excess.values()), pool + sum(idle.values()))
     borrowed = _split(borrowed_total, excess)
     from_pool = min(borrowed_total, pool)
@@ -134,23 +130,31 @@ def balance(
             borrowable=free - (left.get(name, 0) - down_here),
         )
 
-    everybody = _row(
-        _together(queues.values(), pool + retired),
-        borrowed=borrowed_total,
-        lent=borrowed_total,
-        over=sum(excess.values()) - borrowed_total,
-        down=borne + pool_down + retired,
-    )
+    everybody, over = _together(queues.values(), pool + retired), sum(excess.values()) - borrowed_total
+    down_for_all = borne + pool_down + retired
     return GroupBalance(
         queues={name: row(name) for name in (queues if wanted is None else wanted)},
         pool_row=pool_row,
-        total=everybody,
+        total=_row(everybody, borrowed=borrowed_total, lent=borrowed_total, over=over, down=down_for_all),
         capacity=cards.capacity,
         missing=missing,
         down_held=down - borne - pool_down,
         releasing=cards.releasing,
         outside=cards.outside,
     )
+
+
+def _divided(given: int, cards: CardCounts) -> tuple[int, int, int]:
+    """(cards of nobody, installed cards that are divided no more, divided cards that are not installed)."""
+    pool = max(0, (cards.capacity if cards.divided is None else cards.divided) - given)
+    return pool, max(0, cards.capacity - given - pool), max(0, given + pool - cards.capacity)
+
+
+def _idle_and_excess(queues: Mapping[str, QueueUse]) -> tuple[dict[str, int], dict[str, int]]:
+    """Own cards that nobody holds, and cards held beyond one's own; each queue is in one of them at most."""
+    rests = {name: use.nominal - use.used - use.reserved for name, use in queues.items()}
+    idle = {name: rest for name, rest in rests.items() if rest > 0}
+    return idle, {name: -rest for name, rest in rests.items() if rest < 0}
 
 
 def _together(queues: Collection[QueueUse], of_nobody: int) -> QueueUse:
