@@ -111,7 +111,7 @@ def loops(preemptions: Iterable[Preemption], now: datetime) -> Signs:
             pairs[min(each.by, each.victim), max(each.by, each.victim)].append(each)
     return {
         f"{one}:{other}": {
-            "jobs": [{"job": one}, {"job": other}],
+            "jobs": [{"job": job, "count": sum(each.victim == job for each in found)} for job in (one, other)],
             "count": len(found),
             "times": [each.at.isoformat() for each in sorted(found, key=lambda each: each.at)][-SHOWN:],
         }

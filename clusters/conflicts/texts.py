@@ -58,9 +58,13 @@ ADVICE: Mapping[Source, Text] = {
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One thing that proves a conflict. ``job`` and ``node`` can be looked at; '' = none. ``since`` None: not known."""
+    """One thing that proves a conflict. ``since`` None: not known.
+
+    It is about a ``job`` or a ``node``, which can be looked at, or about what ``about`` names.
+    """
 
     text: str
+    about: str = ""
     job: str = ""
     node: str = ""
     since: datetime | None = None
@@ -74,10 +78,12 @@ def conflict_text(source: Source, subject: str, facts: Facts) -> str:
 def conflict_evidence(source: Source, facts: Facts) -> list[Evidence]:
     """What proves it; the sentence has the counts where this was cut."""
     if source is Source.DRIFT:
-        return [Evidence(_change_text(change)) for change in facts["changes"]]
+        return [
+            Evidence(_change_text(change), about=change["queue"] or _("Common pool")) for change in facts["changes"]
+        ]
     found = [_job(source, job) for job in facts.get("jobs", ())]
     found += [Evidence(_cards_outside(node["cards"]), node=node["node"]) for node in facts.get("nodes", ())]
-    found += [Evidence(_("The queue of %(team)s.") % {"team": queue["queue"]}) for queue in facts.get("queues", ())]
+    found += [Evidence(_("Its queue is made again."), about=queue["queue"]) for queue in facts.get("queues", ())]
     return found
 
 
@@ -188,21 +194,29 @@ def _job(source: Source, job: Facts) -> Evidence:
 def _job_text(source: Source, job: Facts) -> str:
     if source is Source.NOT_PLACED:
         if job["unplaceable"]:
-            return _("Its %(pods)d pods with %(cards)d cards do not fit on the free nodes.") % {
-                "pods": job["pods"],
-                "cards": job["cards"],
-            }
-        return _("None of its %(pods)d pods with %(cards)d cards has a node.") % {
-            "pods": job["pods"],
-            "cards": job["cards"],
-        }
+            return ngettext(
+                "Its pod with %(cards)d cards does not fit on any free node.",
+                "Its %(pods)d pods with %(cards)d cards do not fit on the free nodes.",
+                job["pods"],
+            ) % {"pods": job["pods"], "cards": job["cards"]}
+        return ngettext(
+            "Its pod with %(cards)d cards has no node.",
+            "None of its %(pods)d pods with %(cards)d cards has a node.",
+            job["pods"],
+        ) % {"pods": job["pods"], "cards": job["cards"]}
     if source is Source.NEVER_ENDING:
         if job["ended"]:
             return _("The job has ended; its pods still hold %(cards)d cards.") % {"cards": job["cards"]}
         return _("Its admission was taken back; its pods still hold %(cards)d cards.") % {"cards": job["cards"]}
     if source is Source.MISSING and "raw" in job:
         return _("It asks for %(cards)d cards.") % {"cards": job["cards"]}
-    return ""
+    if source is Source.LOOP:
+        return ngettext(
+            "It was interrupted for the other one %(count)d time.",
+            "It was interrupted for the other one %(count)d times.",
+            job["count"],
+        ) % {"count": job["count"]}
+    return _("What starts its pods together is made again.")
 
 
 def _cards_outside(cards: int) -> str:
@@ -212,21 +226,19 @@ def _cards_outside(cards: int) -> str:
 
 
 def _change_text(change: Facts) -> str:
-    team = change["queue"] or _("the common pool")
     values = {
-        "team": team,
         "group": change["node_group"],
         "planned": _limit(change["planned"]),
         "found": _limit(change["found"]),
     }
     field = DriftField(change["field"])
     if field is DriftField.NOMINAL:
-        return _("%(team)s in %(group)s: %(planned)s cards are planned, %(found)s are set.") % values
+        return _("%(group)s: %(planned)s cards are planned, %(found)s are set.") % values
     if field is DriftField.BORROW_LIMIT:
-        return _("%(team)s in %(group)s: may borrow %(planned)s cards by the plan, %(found)s are set.") % values
+        return _("%(group)s: may borrow %(planned)s cards by the plan, %(found)s are set.") % values
     if field is DriftField.LEND_LIMIT:
-        return _("%(team)s in %(group)s: may lend %(planned)s cards by the plan, %(found)s are set.") % values
-    return _("%(team)s: its order, or from whom it takes cards back, is other than planned.") % values
+        return _("%(group)s: may lend %(planned)s cards by the plan, %(found)s are set.") % values
+    return _("Its order, or from whom it takes cards back, is other than planned.")
 
 
 def _limit(cards: int | None) -> str:

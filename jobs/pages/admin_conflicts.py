@@ -68,7 +68,7 @@ def _row(cluster: Cluster, proof: Evidence, jobs: dict[str, str]) -> EvidenceRow
     if proof.node:
         query = urlencode({"cluster": cluster.slug, "node": proof.node})
         return EvidenceRow(proof.node, f"{reverse('admin_console:nodes')}?{query}", proof.text, proof.since)
-    return EvidenceRow("", "", proof.text, proof.since)
+    return EvidenceRow(proof.about, "", proof.text, proof.since)
 
 
 @for_admins(Action.SHARES_MANAGE)

@@ -9,7 +9,6 @@ from clusters.contract import DriftField, QuotaChange
 from quotas.domain.plan import STEP, Division, GroupPart, Plan, divide
 from quotas.domain.shares import WHOLE, apportion
 
-_LIMITS = {DriftField.BORROW_LIMIT: "borrow_basis_points", DriftField.LEND_LIMIT: "lend_basis_points"}
 _TRIES = 64
 """Corrections by one step each; a share that is right to one card needs one or two."""
 
@@ -36,13 +35,17 @@ def adopted(division: Division, changes: Iterable[QuotaChange]) -> Plan | None:
         for name, share in points.items():
             plan = _with_part(plan, name, group, replace(plan.queue(name).part(group), basis_points=share))
     for each in told:
-        if each.field in _LIMITS:
+        if each.field in (DriftField.BORROW_LIMIT, DriftField.LEND_LIMIT):
             cards = division.cards[each.node_group]
-            part = plan.queue(each.queue).part(each.node_group)
             limit = None if each.found is None else _limit_points(cards, each.found)
             if limit is not None and cards * limit // WHOLE != each.found:
                 return None
-            plan = _with_part(plan, each.queue, each.node_group, replace(part, **{_LIMITS[each.field]: limit}))
+            part = plan.queue(each.queue).part(each.node_group)
+            if each.field is DriftField.BORROW_LIMIT:
+                part = replace(part, borrow_basis_points=limit)
+            else:
+                part = replace(part, lend_basis_points=limit)
+            plan = _with_part(plan, each.queue, each.node_group, part)
     return plan
 
 

@@ -53,7 +53,12 @@ def everything(cast: Cast, job: Job) -> None:
     notice(cast, "missing", "queues_again", {"count": 1, "queues": [{"queue": "vision"}]})
     ended = {**proof, "ended": False}
     notice(cast, "never_ending", "node-1", {"node": "node-1", "cards": 8, "count": 1, "jobs": [ended]})
-    notice(cast, "loop", "a:b", {"count": 3, "times": [], "jobs": [{"job": job.public_id}, {"job": "01GONE"}]})
+    notice(
+        cast,
+        "loop",
+        "a:b",
+        {"count": 3, "times": [], "jobs": [{"job": job.public_id, "count": 2}, {"job": "01GONE", "count": 1}]},
+    )
     nodes = [{"node": "node-2", "cards": 3}]
     notice(cast, "two_schedulers", "h100", {"group": "H100", "cards": 3, "count": 1, "nodes": nodes})
 
@@ -69,15 +74,16 @@ def test_each_conflict_has_its_sentence_its_proof_and_where_to_look(cast: Cast, 
     text = words(page)
     for sentence in (
         "H100: 1 job is admitted, and no node takes it. Cards free there: 6.",
-        "Its 1 pods with 8 cards do not fit on the free nodes.",
+        "Its pod with 8 cards does not fit on any free node.",
         "The queue of vision was gone from the cluster. It is made again.",
         "node-1: pods were told to end and still hold 8 cards.",
         "Two jobs have interrupted each other 3 times within 30 minutes.",
         "H100: 3 cards are taken by pods of no queue, beside the jobs of teams.",
         "4 quotas are other than planned: they were set from outside the console, by kubectl-edit.",
-        "the common pool in h100: 0 cards are planned, 2 are set.",
-        "vision in h100: may lend any number of cards by the plan, 0 are set.",
-        "vision: its order, or from whom it takes cards back, is other than planned.",
+        "Common pool h100: 0 cards are planned, 2 are set.",
+        "vision h100: may lend any number of cards by the plan, 0 are set.",
+        "vision Its order, or from whom it takes cards back, is other than planned.",
+        "It was interrupted for the other one 2 times.",
     ):
         assert sentence in text, sentence
     assert f'href="/jobs/{job.public_id}/"' in html(page) and "night run" in text and "01GONE" in text
@@ -107,7 +113,11 @@ def test_the_page_needs_as_many_queries_for_many_conflicts(cast: Cast, visitor: 
     admin = visitor("admin")
     few = admin.count_queries(PAGE)
     for number in range(20):
-        facts = {"count": 3, "times": [], "jobs": [{"job": job.public_id}, {"job": f"01X{number}"}]}
+        facts = {
+            "count": 3,
+            "times": [],
+            "jobs": [{"job": job.public_id, "count": 2}, {"job": f"01X{number}", "count": 1}],
+        }
         notice(cast, "loop", f"a:{number}", facts)
     assert admin.count_queries(PAGE) == few <= 12
 

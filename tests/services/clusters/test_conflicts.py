@@ -16,8 +16,9 @@ from clusters.conflicts.watch import TOLD_FOR, conflicts_watch, gathered_again, 
 from clusters.models import Cluster, Node, Notice, ObservedWorkload, SandboxWorld
 from clusters.notices import notice_seen
 from clusters.preflight.selectors import notice_views
+from jobs.domain.operations import Operation
 from jobs.models import Job, JobEvent
-from jobs.services.operations import Operation, job_operate
+from jobs.services.operations import job_operate
 from tests.cast import Cast
 from tests.stage import Stage
 
