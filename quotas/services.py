@@ -147,7 +147,7 @@ def quotas_apply(cluster: Cluster) -> QuotaSyncReport:
     """
     plan = replace(quota_plan(cluster), takes_over=drift_is_decided(cluster))
     report = backend(cluster).apply_quotas(plan)
-    if not report.failed:
+    if report.drift is not None or not report.failed:
         drift_settle(cluster, report.drift, timezone.now())
     queues_vanished(cluster, report.vanished, timezone.now())
     return report

@@ -43,7 +43,7 @@ class Outside:
             if planned[queue, group] != cards
         )
         if changes and not plan.takes_over:
-            return QuotaSyncReport(drift=QuotaDrift(changes, ("kubectl-edit",), AT))
+            return QuotaSyncReport(failed=self.failed, drift=QuotaDrift(changes, ("kubectl-edit",), AT))
         if self.failed:
             return QuotaSyncReport(failed=self.failed)
         self.found = {}
@@ -88,6 +88,12 @@ def test_what_was_set_outside_is_told_and_left_alone(cast: Cast, outside: Outsid
     outside.found = {}
     quotas_apply(cast.cluster)
     assert Notice.objects.get().closed_at is not None and len(outside.written) == 1
+
+
+def test_it_is_told_also_where_something_else_could_not_be_written(cast: Cast, outside: Outside) -> None:
+    outside.found, outside.failed = {("vision", "h100"): 1}, (("slu-hosts", "conflict"),)
+    quotas_apply(cast.cluster)
+    assert notice()["changes"][0]["found"] == 1
 
 
 def test_taken_over_the_plan_is_written_again(cast: Cast, outside: Outside) -> None:
