@@ -16,6 +16,7 @@ from clusters.conflicts.watch import TOLD_FOR, conflicts_watch, gathered_again, 
 from clusters.models import Cluster, Node, Notice, ObservedWorkload, SandboxWorld
 from clusters.notices import notice_seen
 from clusters.preflight.selectors import notice_views
+from jobs.conflicts import preemptions_since
 from jobs.domain.operations import Operation
 from jobs.models import Job, JobEvent
 from jobs.services.operations import job_operate
@@ -107,6 +108,21 @@ def preempted(victim: Job, by: Job, minutes: float, **more: Any) -> None:
     at = timezone.now() - timedelta(minutes=minutes)
     values = {"code": "preempted_higher_priority", "attempt_no": 1, **more}
     JobEvent.objects.create(job=victim, at=at, recorded_at=at, facts={"by": by.public_id}, **values)
+
+
+def test_what_the_gate_interrupted_is_told_once_with_the_job_it_was_for(cast: Cast, stage: Stage) -> None:
+    since = timezone.now()
+    job = stage.submit(card_model="h100", cards=32, command="sleep infinity")
+    stage.run(60)
+    urgent = stage.submit("lead-vision", card_model="h100", cards=8, priority="high", command="sleep infinity")
+    stage.run(60)
+    assert stage.job(job).reason_code == "preempted_higher_priority"
+    (told,) = preemptions_since(since)
+    assert (told.cluster_id, told.victim, told.by) == (cast.cluster.pk, job.public_id, urgent.public_id)
+    assert preemptions_since(timezone.now() + timedelta(seconds=1)) == []
+    job_operate(actor=cast.actor("eng-vision-1"), job=stage.job(job), operation=Operation.CANCEL)
+    stage.run(10)
+    assert preemptions_since(since) == []
 
 
 def test_two_jobs_that_interrupt_each_other_are_a_loop_until_it_is_over(cast: Cast, stage: Stage) -> None:
