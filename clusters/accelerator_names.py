@@ -75,9 +75,10 @@ def accelerator_name_set(*, actor: Actor, cluster: Cluster, resource: str, data:
 def accelerator_name_forget(*, actor: Actor, cluster: Cluster, resource: str) -> None:
     """Take a name back: the resource is then called after itself. Raises NotAllowed, NotFound."""
     require(actor, Action.CLUSTER_MANAGE)
-    gone, _rows = AcceleratorName.objects.filter(cluster=cluster, resource=resource).delete()
-    if not gone:
+    row = next((each for each in AcceleratorName.objects.filter(cluster=cluster) if each.resource == resource), None)
+    if row is None:  # found here and not by the database: an address may hold what no column takes
         raise _no_such()
+    row.delete()
     audit.record(actor, "accelerator.forget", target_type="cluster", target_id=cluster.public_id, resource=resource)
 
 

@@ -10,7 +10,7 @@ from django.conf import settings
 
 TEMPLATES = Path(settings.BASE_DIR) / "templates"
 STATIC = Path(settings.BASE_DIR) / "static"
-SOURCES = ("accounts", "clusters", "jobs", "quotas", "platform/console")
+SOURCES = ("accounts", "clusters", "jobs", "quotas", "platform")
 
 
 def template_text() -> str:

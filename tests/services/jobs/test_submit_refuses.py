@@ -345,6 +345,7 @@ ELSEWHERE = {
     ("priority_reason", "required"),
     ("replicas", "out_of_range"),
     ("max_run_seconds", "no_limit"),
+    ("local_queue", "queue_draining"),
 }
 """Problems whose tests need more than a body."""
 

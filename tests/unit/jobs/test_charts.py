@@ -29,7 +29,7 @@ def run(queued: float, admitted: float | None, started: float | None, ended: flo
 
 
 def attempt(number: int, runs: Sequence[Any]) -> Any:
-    return SimpleNamespace(number=number, runs=SimpleNamespace(all=lambda: list(runs)))
+    return SimpleNamespace(pk=number, number=number, runs=SimpleNamespace(all=lambda: list(runs)))
 
 
 def test_a_run_is_a_queued_a_creating_and_a_running_span() -> None:
