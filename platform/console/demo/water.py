@@ -1,4 +1,4 @@
-"""The water level of a demo's past: samples that a rehearsal takes on its way, as the console does each minute. Pure."""
+"""The water level of a demo's past: samples that a rehearsal takes on its way, as the console does. Pure."""
 
 from __future__ import annotations
 

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from quotas.domain.plan import CardPart, Division, GroupPart, Plan, QueuePart, diff, divide, problems, rebased, with_points
+from quotas.domain.plan import (
+    CardPart,
+    Division,
+    GroupPart,
+    Plan,
+    QueuePart,
+    diff,
+    divide,
+    problems,
+    rebased,
+    with_points,
+)
 
 GROUPS = ("a100", "h100")
 
