@@ -19,6 +19,7 @@ from quotas.charts import ShareBar, share_bars
 from quotas.domain.shares import percent_text
 from quotas.plans.history import waiting_groups
 from quotas.selectors import GroupRows, QuotaRow, quota_groups
+from quotas.selectors.sheets import quota_sheets, sheet_of
 from quotas.services import quotas_bring
 
 
@@ -35,9 +36,20 @@ class GroupSection:
 @for_admins(Action.SHARES_MANAGE)
 @require_safe
 def quotas(request: HttpRequest) -> HttpResponse:
-    """All groups with their teams, and what waits for an admin's word."""
-    sections = [_section(found) for found in quota_groups(level="local")]
-    return render(request, "jobs/quotas.html", {"sections": sections, "waiting": waiting_groups()})
+    """Groups with their teams, a sheet at a time, and what waits for an admin's word."""
+    sheets, starts = quota_sheets()
+    number = sheet_of(sheets, request.GET.get("page"))
+    sheet = sheets[number - 1]
+    context = {
+        "sections": [_section(found) for found in quota_groups(level="local", groups=sheet.groups, teams=sheet.teams)],
+        "waiting": waiting_groups(),
+        "starts": starts if len(sheets) > 1 else [],
+        "number": number,
+        "sheets": len(sheets),
+        "newer": f"page={number - 1}" if number > 1 else None,
+        "older": f"page={number + 1}" if number < len(sheets) else None,
+    }
+    return render(request, "jobs/quotas.html", context)
 
 
 def apply_quotas(request: HttpRequest, clusters: Sequence[Cluster]) -> None:
