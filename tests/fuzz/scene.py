@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from accounts.services import token_create
 from clusters.accelerator_models import AcceleratorName
+from clusters.conflicts import drift
 from clusters.models import Cluster, Notice
 from clusters.nodes_models import Maintenance, NodeCordon, NodeSuspicion
 from clusters.supply_services import dataset_set, registry_set, variables_set
@@ -66,6 +67,9 @@ def build_scene() -> Scene:
         facts={"before": "ok", "after": "missing", "problem": "gate_stopped", "facts": {}},
         opened_at=timezone.now(),
     )
+    Notice.objects.create(
+        cluster=cast.cluster, source="drift", subject=drift.SUBJECT, facts=_set_outside(), opened_at=timezone.now()
+    )
     AcceleratorName.objects.create(
         cluster=cast.cluster, resource="example.com/tpu", vendor="example", card_model="TPU", named_at=timezone.now()
     )
@@ -117,6 +121,12 @@ def build_scene() -> Scene:
     return Scene(headers, known, _bodies(jobs))
 
 
+def _set_outside() -> dict[str, Any]:
+    """Somebody gave the team Vision twelve of its thirteen cards."""
+    change = {"queue": "vision", "node_group": "h100", "field": "nominal", "planned": 13, "found": 12}
+    return {"changes": [change], "by": ["kubectl-edit"], "at": timezone.now().isoformat(), "decided": ""}
+
+
 def _care_for_nodes(cluster: Cluster) -> Maintenance:
     """One node is closed, one is suspected, and maintenance of another is planned."""
     now = timezone.now()
@@ -150,6 +160,8 @@ def _bodies(jobs: list[str]) -> dict[str, Any]:
             "queues": {"vision": {"rank": 1, "groups": {"h100": {"basis_points": 1_000, "lend_basis_points": None}}}},
         },
         "quota_plan_restore": {"expected_version": 3},
+        "quota_plan_adopt": {"expected_version": 3, "reason": "as it is there"},
+        "quota_plan_take_over": {},
         "quota_plan_recount": {"expected_version": 3},
         "node_cordon": {"reason": "a fan"},
         "node_uncordon": {"reason": "a new fan"},
