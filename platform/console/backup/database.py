@@ -29,12 +29,15 @@ LOCK_SECONDS = 30
 
 _CALMLY = f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'; SET LOCAL client_min_messages = warning;"
 
+# What belongs to another object goes with it. A column that belongs to its own table, as that of a partition key does,
+# makes the table no part of anything.
 _OBJECTS = """
 SELECT c.relkind AS kind, format('public.%I', c.relname) AS name
   FROM pg_class c
  WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p', 'v', 'm', 'S')
    AND NOT EXISTS (SELECT FROM pg_depend d
-                    WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype IN ('e', 'a', 'i'))
+                    WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.objsubid = 0
+                      AND d.deptype IN ('e', 'a', 'i'))
 """
 
 _EMPTY_THE_SCHEMA = f"""
