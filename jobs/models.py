@@ -199,6 +199,10 @@ class Run(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["attempt", "replica", "ordinal"], name="one_run_per_ordinal"),
         ]
+        indexes = [
+            models.Index(fields=["ended_at"], name="runs_by_end"),
+            models.Index(fields=["attempt"], condition=models.Q(ended_at=None), name="runs_that_hold"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.attempt} run {self.ordinal}"
