@@ -30,6 +30,8 @@ index=${PIP_INDEX_URL:-$("$venv/bin/python" -m pip config get global.index-url 2
 if [ -n "$index" ] && [ -z "${UV_DEFAULT_INDEX:-}" ]; then
     export UV_DEFAULT_INDEX="$index"
 fi
+# Like pip, it trusts whom this machine trusts: a company's proxy signs with an authority of its own.
+export UV_SYSTEM_CERTS="${UV_SYSTEM_CERTS:-true}"
 export PIP_DISABLE_PIP_VERSION_CHECK=1 UV_PYTHON_DOWNLOADS=never UV_LINK_MODE="${UV_LINK_MODE:-copy}"
 if "$venv/bin/python" -m pip install --quiet --require-hashes --requirement deploy/bootstrap.lock &&
     "$venv/bin/uv" pip install --quiet --python "$venv/bin/python" --require-hashes --requirement "$lock"; then

@@ -12,7 +12,7 @@ class NodesContract(ContractBase):
     @pytest.fixture
     def kept(self, ready: Stage) -> Stage:
         if not isinstance(ready.backend(), NodeKeeper):
-            pytest.skip("this backend cannot close nodes")
+            pytest.skip("this backend does not announce that it can close nodes, so it is not asked to")
         return ready
 
     def nodes(self, stage: Stage) -> dict[str, NodeFacts]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -181,7 +182,7 @@ def test_what_makes_no_sense_is_refused_at_its_field(cast: Cast, values: Any, pr
 @pytest.mark.parametrize(("reason", "code"), [("", "required"), (None, "required"), ("y" * 301, "too_long")])
 def test_a_queue_is_stopped_with_a_reason_only(cast: Cast, reason: Any, code: str) -> None:
     for act in (local_queue_hold, local_queue_drain):
-        call = lambda act=act: act(actor=cast.actor("lead-vision"), local=cast.local_queue("vision"), reason=reason)  # noqa: E731
+        call = partial(act, actor=cast.actor("lead-vision"), local=cast.local_queue("vision"), reason=reason)
         assert problems(call)["reason"] == code
 
 
