@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 
 from common.admin import ReadOnlyAdmin
-from quotas.models import Demand, GroupCards, LocalQueue, QuotaVersion, Share, TeamQueue
+from quotas.models import Demand, GroupCards, LocalQueue, QuotaVersion, Share, SharingPolicy, TeamQueue, TrainingPermit
 
 
 @admin.register(TeamQueue)
@@ -43,3 +43,15 @@ class DemandAdmin(ReadOnlyAdmin):
     list_display = ("job_ulid", "local_queue", "group", "cards", "held")
     list_select_related = ("local_queue", "group")
     search_fields = ("job_ulid",)
+
+
+@admin.register(SharingPolicy)
+class SharingPolicyAdmin(ReadOnlyAdmin):
+    list_display = ("group", "why", "is_transitional", "until", "slowdown", "changed_by_name", "changed_at")
+    list_select_related = ("group",)
+
+
+@admin.register(TrainingPermit)
+class TrainingPermitAdmin(ReadOnlyAdmin):
+    list_display = ("policy", "team", "reason", "given_by_name", "given_at")
+    list_select_related = ("policy__group", "team")

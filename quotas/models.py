@@ -6,6 +6,7 @@ from django.db import models
 
 from accounts.models import Team, User
 from clusters.models import Cluster, NodeGroup
+from quotas.sharing_models import SharingPolicy, TrainingPermit  # noqa: F401 # Django looks here
 
 RANK_MAX = 3
 

@@ -1,0 +1,8 @@
+"""What slower cards mean for the run time of work. Pure."""
+
+from __future__ import annotations
+
+SLOWDOWN_MIN = 1_000
+SLOWDOWN_DEFAULT = 1_300
+SLOWDOWN_MAX = 10_000
+"""Run time on cut cards, per mille of the run time on whole ones."""
