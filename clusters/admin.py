@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.operators import OperatorAdmin, Remedy
 from clusters.accelerator_models import AcceleratorName
+from clusters.group_models import GroupProposal
 from clusters.models import (
     Cluster,
     CodeArchive,
@@ -40,7 +41,13 @@ class ClusterAdmin(OperatorAdmin):
 
 @admin.register(NodeGroup)
 class NodeGroupAdmin(ReadOnlyAdmin):
-    list_display = ("title", "cluster", "card_model", "sharing", "unit", "cards_per_node")
+    list_display = ("title", "cluster", "card_model", "sharing", "unit", "cards_per_node", "confirmed_at")
+    list_select_related = ("cluster",)
+
+
+@admin.register(GroupProposal)
+class GroupProposalAdmin(ReadOnlyAdmin):
+    list_display = ("title", "cluster", "is_aside", "card_model", "sharing", "first_seen_at")
     list_select_related = ("cluster",)
 
 

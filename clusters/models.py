@@ -10,7 +10,8 @@ from django.db import models
 
 from accounts.models import Team, User
 from clusters.accelerator_models import AcceleratorName  # noqa: F401 # Django looks here
-from clusters.contract import SECRET_PREFIX, NodeHealth, SharingMode
+from clusters.contract import SECRET_PREFIX, NodeHealth
+from clusters.group_models import GroupProposal, GroupTraits  # noqa: F401 # Django looks here
 from clusters.nodes_models import Maintenance, NodeCordon, NodeFailure, NodeSuspicion  # noqa: F401 # Django looks here
 from clusters.water_models import WaterDay, WaterHour, WaterSample  # noqa: F401
 from common.ids import new_ulid
@@ -57,31 +58,24 @@ class Cluster(models.Model):
         return self.name
 
 
-class NodeGroup(models.Model):
-    """Nodes with the same card model, interconnect and sharing mode. ``unit`` is never converted."""
+class NodeGroup(GroupTraits):
+    """A group that jobs and quota may be given to, because an admin has confirmed it.
+
+    Observation keeps in step which nodes belong to it and how large they are; what it is called, where it stands and
+    which labels make a node its member are an admin's word. ``version`` counts their changes, so that nobody saves
+    over another's head. Without ``confirmed_at`` it is the sandbox's, or older than the confirming of groups.
+    """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="groups")
-    slug = models.SlugField(max_length=40)
-    title = models.CharField(max_length=100)
-    vendor = models.CharField(max_length=40)
-    card_model = models.CharField(max_length=60)
-    interconnect = models.CharField(max_length=40, blank=True)
-    sharing = models.CharField(max_length=16, choices=[(mode.value, mode.value) for mode in SharingMode])
-    unit = models.CharField(max_length=16)
-    cards_per_node = models.PositiveIntegerField()
-    cpu_millis_per_node = models.PositiveBigIntegerField(default=0)
-    memory_bytes_per_node = models.PositiveBigIntegerField(default=0)
-    resource = models.CharField(max_length=120, blank=True)  # what a pod asks for to get a card
-    selector = models.JSONField(default=dict, blank=True)  # labels of its nodes
     rdma_resource = models.CharField(max_length=120, blank=True)  # one is asked for by each pod with cards
     position = models.PositiveIntegerField(default=0)
+    confirmed_at = models.DateTimeField(null=True, blank=True)
+    confirmed_by = models.ForeignKey(User, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    version = models.PositiveIntegerField(default=0, db_default=0)
 
     class Meta:
         ordering = ["cluster", "position", "slug"]
         constraints = [models.UniqueConstraint(fields=["cluster", "slug"], name="one_group_per_cluster_and_slug")]
-
-    def __str__(self) -> str:
-        return self.title
 
 
 class Node(models.Model):
@@ -101,6 +95,8 @@ class Node(models.Model):
     free = models.PositiveIntegerField(default=0, db_default=0)  # cards that a job could take now (`node_cards`)
     conditions = models.JSONField(default=list, db_default=[])  # [{trouble, since, detail}], the worst first
     held_since = models.DateTimeField(null=True, blank=True)  # since then so many of its cards have been held
+    labels = models.JSONField(default=dict, db_default={})  # as far as they may say which group it belongs to
+    offers = models.JSONField(default=list, db_default=[])  # resources of cards that it reports or promises, sorted
     seen_at = models.DateTimeField()
 
     class Meta:
