@@ -23,7 +23,7 @@ from tests.controlplane.audit import Call
 from tests.controlplane.console import BODY, Console
 from tests.faults.points import REAL
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.every_kueue]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 CLAIMED = ("claim.before", "claim.after")
 WRITTEN = ("writeback.before", "writeback.commit.before", "writeback.commit.after")

@@ -26,7 +26,7 @@ from quotas.services import shares_set, team_queue_create
 from tests.controlplane.conftest import Speaker
 from tests.controlplane.console import Console
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.every_kueue]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 SILENCE_SECONDS = 5.0
 """After so long without an answer a call is given up here."""

@@ -10,7 +10,7 @@ import pytest
 from jobs.models import Attempt, Job, JobEvent, JobSync, Run
 from tests.controlplane.console import Console
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.every_kueue]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 CROWD, CARDS, AT_ONCE = 100, 2, 16
 SPACE = "slu-vision-000000"

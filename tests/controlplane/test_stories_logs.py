@@ -11,7 +11,7 @@ from jobs.logs import read_logs
 from jobs.models import Attempt, Job, LogChunk
 from tests.controlplane.console import Console
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.every_kueue]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 FIRST = ["first line", "second line", "last line"]
 """What every pod has written."""
