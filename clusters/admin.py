@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.operators import OperatorAdmin, Remedy
 from clusters.accelerator_models import AcceleratorName
+from clusters.adoption_models import FoundQueue
 from clusters.group_models import GroupProposal
 from clusters.models import (
     Cluster,
@@ -28,7 +29,7 @@ from common.admin import ReadOnlyAdmin
 
 @admin.register(Cluster)
 class ClusterAdmin(OperatorAdmin):
-    list_display = ("name", "kind", "is_default", "synced_at", "watched_at", "rest_until", "sync_error")
+    list_display = ("name", "kind", "mode", "is_default", "synced_at", "watched_at", "rest_until", "sync_error")
     remedies = (
         Remedy(
             "look-again",
@@ -43,6 +44,12 @@ class ClusterAdmin(OperatorAdmin):
 class NodeGroupAdmin(ReadOnlyAdmin):
     list_display = ("title", "cluster", "card_model", "sharing", "unit", "cards_per_node", "confirmed_at")
     list_select_related = ("cluster",)
+
+
+@admin.register(FoundQueue)
+class FoundQueueAdmin(ReadOnlyAdmin):
+    list_display = ("name", "cluster", "is_pool", "team", "adopted_at", "is_gone", "seen_at")
+    list_select_related = ("cluster", "team")
 
 
 @admin.register(GroupProposal)

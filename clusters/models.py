@@ -10,12 +10,18 @@ from django.db import models
 
 from accounts.models import Team, User
 from clusters.accelerator_models import AcceleratorName  # noqa: F401 # Django looks here
+from clusters.adoption_models import FoundQueue  # noqa: F401 # Django looks here
 from clusters.contract import SECRET_PREFIX, NodeHealth
 from clusters.group_models import GroupProposal, GroupTraits  # noqa: F401 # Django looks here
 from clusters.nodes_models import Maintenance, NodeCordon, NodeFailure, NodeSuspicion  # noqa: F401 # Django looks here
 from clusters.water_models import WaterDay, WaterHour, WaterSample  # noqa: F401
 from common.ids import new_ulid
 from common.secrets import SealedTextField
+
+
+class ClusterMode(models.TextChoices):
+    WATCHING = "watching"  # read-only view: everything is looked at, nothing is written, no job goes there
+    MANAGING = "managing"
 
 
 class Cluster(models.Model):
@@ -30,6 +36,9 @@ class Cluster(models.Model):
     slug = models.SlugField(max_length=40, unique=True)
     name = models.CharField(max_length=100)
     kind = models.CharField(max_length=32)
+    mode = models.CharField(
+        max_length=8, choices=ClusterMode.choices, default=ClusterMode.MANAGING, db_default=ClusterMode.MANAGING
+    )
     is_default = models.BooleanField(default=False)
     topology_aware = models.BooleanField(default=True)
     lacks = models.JSONField(default=list, blank=True)  # parts that are missing on the cluster, sorted
@@ -56,6 +65,11 @@ class Cluster(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_watched_only(self) -> bool:
+        """Nothing is written there."""
+        return self.mode == ClusterMode.WATCHING
 
 
 class NodeGroup(GroupTraits):

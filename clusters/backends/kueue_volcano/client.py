@@ -29,6 +29,9 @@ SILENCE_SECONDS = 75.0
 """Bookmarks come about once a minute: a watch without a byte for this long is dead (decision 27)."""
 POOL = 16
 ERROR_BODY_MAX = 64 * 1024
+QUESTIONS = ("/apis/authentication.k8s.io/", "/apis/authorization.k8s.io/")
+"""What is posted here is asked and kept nowhere: who am I, and what may I do?"""
+READ_ONLY = "read_only"
 
 MERGE = "application/merge-patch+json"
 APPLY = "application/apply-patch+yaml"  # JSON is YAML
@@ -57,9 +60,14 @@ class _Status(msgspec.Struct):
 
 
 class KubeClient:
-    """One account at one API server. Safe to use from several threads; close it to stop its watches."""
+    """One account at one API server. Safe to use from several threads; close it to stop its watches.
 
-    def __init__(self, connection: Connection) -> None:
+    One that is ``read_only`` sends nothing that would change an object: such a call is `Retryable` ("read_only"),
+    because it may be allowed later.
+    """
+
+    def __init__(self, connection: Connection, *, read_only: bool = False) -> None:
+        self.read_only = read_only
         self._headers = {"Accept": "application/json", "User-Agent": FIELD_MANAGER}
         if connection.token:
             self._headers["Authorization"] = f"Bearer {connection.token}"
@@ -172,6 +180,8 @@ class KubeClient:
         body: bytes | None = None,
         content_type: str = "application/json",
     ) -> urllib3.BaseHTTPResponse:
+        if self.read_only and method != "GET" and not path.startswith(QUESTIONS):
+            raise Retryable(READ_ONLY, f"{method} {path}")
         headers = self._headers if body is None else {**self._headers, "Content-Type": content_type}
         if params:
             path = f"{path}?{urlencode(params)}"

@@ -1,7 +1,7 @@
 """Clients kept between calls, so that connections to an API server are used again.
 
 A client is as old as its address at most: the address is looked up and checked anew after a few minutes, and at
-once when the credentials change.
+once when the credentials change. The client of a cluster that is only watched writes nothing, whoever asks it to.
 """
 
 from __future__ import annotations
@@ -35,12 +35,20 @@ def client_of(cluster: Cluster, account: str) -> KubeClient:
     key = (cluster.pk, account)
     with _lock:
         kept = _kept.get(key)
-        if kept and kept.ciphertext == cluster.credentials and time.monotonic() - kept.made < KEPT_SECONDS:
+        if kept and _still_good(kept, cluster):
             return kept.client
     client = fresh_client(cluster, account)
     with _lock:
         _kept[key] = _Kept(client, cluster.credentials, time.monotonic())
     return client  # the one before it ends with the calls that still use it
+
+
+def _still_good(kept: _Kept, cluster: Cluster) -> bool:
+    return (
+        kept.ciphertext == cluster.credentials
+        and kept.client.read_only == cluster.is_watched_only
+        and time.monotonic() - kept.made < KEPT_SECONDS
+    )
 
 
 def clients_of(cluster: Cluster) -> dict[Account, KubeClient]:
@@ -54,4 +62,4 @@ def clients_of(cluster: Cluster) -> dict[Account, KubeClient]:
 
 def fresh_client(cluster: Cluster, account: str) -> KubeClient:
     """A client of one's own, to be closed by whoever asked for it."""
-    return KubeClient(connection_of(cluster, account))
+    return KubeClient(connection_of(cluster, account), read_only=cluster.is_watched_only)
