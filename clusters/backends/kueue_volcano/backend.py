@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
 from typing import ClassVar
 
 from clusters.backends.kueue_volcano import names, quotas
@@ -78,8 +77,9 @@ class KueueVolcanoBackend:
         self._snapshot: Snapshot | None = None
         self._read_at: datetime | None = None
 
-    @cached_property
+    @property
     def _client(self) -> KubeClient:
+        """Asked for anew each time: a watch outlives its address, its credentials and what it may write."""
         return client_of(self._cluster, "runtime")
 
     @property
