@@ -127,6 +127,7 @@ ERRORS: dict[str, str | Promise] = {
     "no_node_account": _("No account for nodes is stored."),
     "no_quota_account": _("No account for quotas is stored, so quotas do not reach the cluster."),
     "no_runtime_account": _("No account for jobs is stored."),
+    "read_only": _("This cluster is only looked at: nothing is written there until somebody starts managing it."),
     "server_error": _("The API server answers with an error of its own."),
     "silent": _("The API server does not answer in time."),
     "tls": _(

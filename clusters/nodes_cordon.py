@@ -52,6 +52,8 @@ def closing_refusal(cluster: Cluster) -> str:
     """Why the console cannot close nodes of this cluster, as a sentence; '' where it can. At most one query."""
     if Capability.NODES not in backend_class(cluster.kind).capabilities:
         return _("Nodes of this kind of cluster are closed and opened outside the console.")
+    if cluster.is_watched_only:
+        return _("This cluster is only looked at: nothing is written there, so nodes are closed and opened elsewhere.")
     if cluster.kind != CONNECTED_KIND:
         return ""
     row = PreflightRow.objects.filter(cluster=cluster, feature=Feature.MAINTENANCE).only("verdict").first()

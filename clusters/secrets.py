@@ -14,7 +14,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from clusters.contract import BackendError, SecretKeeper
-from clusters.models import Cluster, TeamSecret
+from clusters.models import Cluster, ClusterMode, TeamSecret
 from clusters.registry import UnknownKind, backend_for
 from common.locks import LockSpace, try_session_lock
 from common.secrets import SecretUnreadable, unseal
@@ -29,7 +29,8 @@ def bring_secrets() -> int:
     arrived = 0
     due = TeamSecret.objects.filter(Q(is_dropped=True) | ~Q(stored=F("revision")))
     resting = Q(rest_until__gt=timezone.now())
-    for cluster in Cluster.objects.filter(pk__in=due.values("cluster")).exclude(resting).order_by("pk"):
+    managed = Cluster.objects.filter(mode=ClusterMode.MANAGING)
+    for cluster in managed.filter(pk__in=due.values("cluster")).exclude(resting).order_by("pk"):
         with try_session_lock(LockSpace.SECRETS, cluster.pk) as mine:
             if mine:
                 arrived += _bring_to(cluster, list(due.filter(cluster=cluster).select_related("team").order_by("pk")))

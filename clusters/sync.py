@@ -145,7 +145,8 @@ def rest_of(cluster: Cluster, now: datetime) -> timedelta:
 
 
 def _tidy(cluster: Cluster, backend: SchedulerBackend) -> None:
-    if not isinstance(backend, Tidying):
+    cluster.refresh_from_db(fields=["mode"])  # a watch outlives what may be written
+    if cluster.is_watched_only or not isinstance(backend, Tidying):
         return
     try:
         report = backend.tidy()

@@ -15,6 +15,7 @@ from clusters.contract import BackendError, QuotaPlan
 from clusters.models import Cluster
 from clusters.services import backend
 from common.errors import DomainError
+from quotas.managing import was_managed
 from quotas.models import Demand, Share, TeamQueue
 from quotas.services import team_queue_create
 
@@ -77,6 +78,9 @@ def _require_unused(cluster: Cluster) -> None:
 
 
 def _take_queues_away(cluster: Cluster) -> bool:
+    """Whether none of ours are left. From a cluster that is only watched nothing is taken."""
+    if cluster.is_watched_only:
+        return not was_managed(cluster)
     try:
         return not backend(cluster).apply_quotas(QuotaPlan(queues=(), pool=(), takes_over=True)).failed
     except BackendError:

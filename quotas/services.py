@@ -143,8 +143,11 @@ def quotas_apply(cluster: Cluster) -> QuotaSyncReport:
     """Bring the plan to the cluster. Call after commit; repeating it changes nothing.
 
     Quotas that somebody set from outside stay as they are until an admin has decided (`quotas.drift`); that, and
-    queues that had vanished, is told to admins.
+    queues that had vanished, is told to admins. To a cluster that is only watched nothing is brought.
     """
+    cluster.refresh_from_db(fields=["mode"])
+    if cluster.is_watched_only:
+        return QuotaSyncReport()
     plan = replace(quota_plan(cluster), takes_over=drift_is_decided(cluster))
     report = backend(cluster).apply_quotas(plan)
     if report.drift is not None or not report.failed:

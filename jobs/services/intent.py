@@ -166,6 +166,9 @@ def _queue(checks: Checks, lookups: Lookups) -> tuple[Team | None, QueuePlace | 
     place = _place(checks, places)
     if place is None:
         return team, None, None
+    if place.cluster.is_watched_only:
+        checks.add("cluster", "watched_only", _WATCHED_ONLY % {"cluster": place.cluster.name})
+        return team, None, None
     if Part.GATE in place.cluster.lacks:
         checks.add(
             "cluster",
@@ -184,11 +187,15 @@ def _queue(checks: Checks, lookups: Lookups) -> tuple[Team | None, QueuePlace | 
     return team, place, local
 
 
+_WATCHED_ONLY = _("%(cluster)s is only looked at: no jobs go there. Ask a platform admin to start managing it.")
 _DRAINING = _("%(queue)s takes no new jobs: %(name)s lets it run empty. Choose another local queue.")
 
 
 def _place(checks: Checks, places: Sequence[QueuePlace]) -> QueuePlace | None:
-    """The cluster that was named, else the first whose groups have the model, the default one before others."""
+    """The cluster that was named, else the first whose groups have the model, the default one before others.
+
+    One that is only looked at is chosen where there is no other.
+    """
     named = checks.text("cluster").strip()
     if checks.has_problem("cluster"):
         return None
@@ -198,8 +205,9 @@ def _place(checks: Checks, places: Sequence[QueuePlace]) -> QueuePlace | None:
             checks.add("cluster", "unknown_cluster", _("Your team has no queue on a cluster of this name."))
         return found
     model = str(checks.data.get("card_model") or "").strip()  # what is wrong with it is said with its own field
-    has_model = (place for place in places if any(group.group.slug == model for group in place.groups))
-    return next(has_model, places[0])
+    managed = [place for place in places if not place.cluster.is_watched_only] or places
+    has_model = (place for place in managed if any(group.group.slug == model for group in place.groups))
+    return next(has_model, managed[0])
 
 
 CHOOSE_PRIORITY = _("Choose low, normal, high or urgent.")

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from accounts.models import Team
-from clusters.models import NodeGroup
+from clusters.models import ClusterMode, NodeGroup
 from quotas.models import LocalQueue, TeamQueue
 
 TAKE_JOBS = (LocalQueue.State.OPEN, LocalQueue.State.HELD)
@@ -14,7 +14,8 @@ TAKE_JOBS = (LocalQueue.State.OPEN, LocalQueue.State.HELD)
 
 def offered_groups(team_ids: Collection[int]) -> list[tuple[str, str]]:
     """(slug, title) of the groups in which one of the teams has cards of its own; one query."""
-    rows = NodeGroup.objects.filter(shares__queue__team_id__in=team_ids, shares__nominal__gt=0)
+    rows = NodeGroup.objects.filter(cluster__mode=ClusterMode.MANAGING)
+    rows = rows.filter(shares__queue__team_id__in=team_ids, shares__nominal__gt=0)
     return list(dict.fromkeys(rows.order_by("position", "slug").values_list("slug", "title")))
 
 
@@ -33,6 +34,7 @@ def queue_choices(team_ids: Collection[int]) -> list[QueueChoice]:
     one query.
     """
     rows = LocalQueue.objects.filter(queue__team_id__in=team_ids, state__in=TAKE_JOBS)
+    rows = rows.filter(queue__cluster__mode=ClusterMode.MANAGING)
     rows = rows.select_related("queue__team", "queue__cluster")
     rows = rows.order_by(
         "queue__team__name", "-queue__cluster__is_default", "queue__cluster__name", "-is_default", "slug"
