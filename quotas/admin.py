@@ -34,13 +34,23 @@ class QuotaVersionAdmin(ReadOnlyAdmin):
 
 @admin.register(LocalQueue)
 class LocalQueueAdmin(ReadOnlyAdmin):
-    list_display = ("name", "queue", "state", "weight", "is_default", "state_by_name", "state_since")
+    list_display = (
+        "name",
+        "queue",
+        "state",
+        "weight",
+        "most_cards",
+        "most_cards_each",
+        "is_default",
+        "state_by_name",
+        "state_since",
+    )
     list_select_related = ("queue",)
 
 
 @admin.register(Demand)
 class DemandAdmin(ReadOnlyAdmin):
-    list_display = ("job_ulid", "local_queue", "group", "cards", "held")
+    list_display = ("job_ulid", "local_queue", "group", "cards", "let_in", "held", "priority", "since")
     list_select_related = ("local_queue", "group")
     search_fields = ("job_ulid",)
 

@@ -113,7 +113,8 @@ class LocalQueue(models.Model):
     """A team's own sub-queue (second level). One that is closed stays, because ended jobs point to it.
 
     The ``state_…`` columns tell who brought it into its state, when and why; ``state_by_name`` stays when the person
-    is gone.
+    is gone. ``most_cards`` is how many cards of all node groups together its jobs may hold at once, ``most_cards_each``
+    how many the jobs of one person in it; None = no limit. Slices are another unit and are not limited.
     """
 
     policy_team = "queue__team"
@@ -134,6 +135,8 @@ class LocalQueue(models.Model):
     state_by = models.ForeignKey(User, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
     state_by_name = models.CharField(max_length=150, blank=True, db_default="")
     state_since = models.DateTimeField(null=True, blank=True)
+    most_cards = models.PositiveIntegerField(null=True, blank=True)
+    most_cards_each = models.PositiveIntegerField(null=True, blank=True)
 
     class Meta:
         ordering = ["queue", "-is_default", "slug"]
@@ -158,7 +161,12 @@ class LocalQueue(models.Model):
 
 
 class Demand(models.Model):
-    """What one live job asks for; written by the job services in their own transaction (decision 50)."""
+    """What one live job asks for; written by the job services in their own transaction (decision 50).
+
+    ``let_in``: so many of its cards are within the limits of its local queue (`quotas.limits`); it has no object on a
+    cluster before. Those that wait for it go by ``priority``, then by ``since``; one asks for nothing until
+    ``asks_from``, and stands in nobody's way meanwhile.
+    """
 
     job_ulid = models.CharField(max_length=26, unique=True)
     local_queue = models.ForeignKey(LocalQueue, on_delete=models.PROTECT, related_name="demands")
@@ -167,6 +175,10 @@ class Demand(models.Model):
     cards = models.PositiveIntegerField()
     attempt_no = models.PositiveIntegerField(default=1)
     held = models.BooleanField(default=False)
+    let_in = models.PositiveIntegerField(default=0, db_default=0)
+    priority = models.IntegerField(default=0, db_default=0)  # as the gate compares it
+    since = models.DateTimeField(null=True, blank=True)  # of the newest attempt
+    asks_from = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         indexes = [models.Index(fields=["local_queue", "group"], name="demand_by_queue_and_group")]
