@@ -37,11 +37,13 @@ class QuotaPlan:
     """All team queues of a cluster and the common pool. Applied decreases first (decision 21).
 
     Quotas that somebody set from outside are left alone until ``takes_over`` says to write ours over them.
+    ``slowdowns`` are for backends that play the work themselves: how much longer it takes on cut cards.
     """
 
     queues: tuple[QueuePlan, ...]
     pool: tuple[GroupQuota, ...]
     takes_over: bool = False
+    slowdowns: tuple[tuple[str, int], ...] = ()  # (node group, run time per mille of that on whole cards)
 
 
 class DriftField(StrEnum):

@@ -11,7 +11,7 @@ import re
 
 from clusters.contract import FailureCode
 from clusters.simulation.randomness import draw_between
-from clusters.simulation.world import Latencies, Node, Workload
+from clusters.simulation.world import WHOLE_SPEED, Latencies, Node, Run, Workload
 
 UNPULLABLE_IMAGE = "sandbox.invalid/missing:1"
 """An image that no registry has."""
@@ -40,7 +40,7 @@ def image_problem(image: str) -> FailureCode | None:
 
 
 def run_time_ms(seed: int, workload: Workload) -> int | None:
-    """Milliseconds of work from all pods running until the exit; None = runs until it is stopped."""
+    """Milliseconds of work on whole cards from all pods running until the exit; None = runs until it is stopped."""
     if workload.plan.run_ms is not None:
         return workload.plan.run_ms
     found = _SLEEP.search(workload.spec.command)
@@ -50,6 +50,16 @@ def run_time_ms(seed: int, workload: Workload) -> int | None:
         return draw_between(*RUN_MS, seed, workload.name, "run")
     endless, number, unit = found.groups()
     return None if endless else round(float(number) * _UNIT_MS[unit])
+
+
+def slowed_ms(work_ms: int, slowdown: int) -> int:
+    """How long so much work takes on cut cards."""
+    return work_ms * slowdown // WHOLE_SPEED
+
+
+def worked_ms(run: Run, until_ms: int) -> int:
+    """The work that a run had done at a moment, as milliseconds on whole cards."""
+    return 0 if run.ready_ms is None else max(0, until_ms - run.ready_ms) * WHOLE_SPEED // run.slowdown
 
 
 def exit_code(workload: Workload) -> int:

@@ -125,7 +125,10 @@ class SetPriority:
 
 @dataclass(frozen=True, slots=True)
 class SetQuotas:
-    """All team queues and the common pool, in one step. Never evicts; queues left out are removed."""
+    """All team queues and the common pool, in one step. Never evicts; queues left out are removed.
+
+    With it comes how slow the cut cards of node groups are; what has begun keeps its pace.
+    """
 
     kind: ClassVar[str] = "set_quotas"
     at_ms: int
@@ -141,6 +144,7 @@ class SetNodes:
     at_ms: int
     nodes: tuple[NodeDef, ...]
     groups: tuple[Group, ...] = ()
+    slowdowns: tuple[tuple[str, int], ...] = ()  # (node group, run time per mille of that on whole cards)
 
 
 @dataclass(frozen=True, slots=True)

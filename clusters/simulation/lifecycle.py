@@ -13,7 +13,7 @@ from __future__ import annotations
 from clusters.contract import EvictionCause, FailureCode, Outcome, PodPhase
 from clusters.simulation import behaviour
 from clusters.simulation.state import State
-from clusters.simulation.world import ALIVE, Fault, Pod, Run, Stage, Workload
+from clusters.simulation.world import ALIVE, WHOLE_SPEED, Fault, Pod, Run, Stage, Workload
 
 SIGTERM_EXIT = 143
 
@@ -105,7 +105,11 @@ def _start_pods(state: State, workload: Workload, run: Run) -> None:
     if run.ready_ms is None and all(pod.phase in (PodPhase.RUNNING, PodPhase.SUCCEEDED) for pod in run.pods):
         run.ready_ms = now
         total = behaviour.run_time_ms(state.world.seed, workload)
-        run.exits_ms = None if total is None else now + max(0, total - workload.done_ms)
+        if workload.spec.cards:
+            run.slowdown = state.world.slowdowns.get(workload.spec.node_group or "", WHOLE_SPEED)
+        run.exits_ms = (
+            None if total is None else now + behaviour.slowed_ms(max(0, total - workload.done_ms), run.slowdown)
+        )
 
 
 # ends
@@ -235,7 +239,7 @@ def _leave(state: State, workload: Workload, grace_ms: int) -> None:
     run.told_ms = state.now
     run.frees_ms = state.now + state.world.latencies.eviction
     if run.ready_ms is not None and workload.plan.resumes:
-        workload.done_ms += state.now - run.ready_ms
+        workload.done_ms += behaviour.worked_ms(run, state.now)
     state.start_leaving(workload)
     workload.unplaceable = workload.waiting_release = False
     state.unplaced.pop(workload.name, None)

@@ -6,7 +6,7 @@ from math import exp
 from typing import NamedTuple
 
 from clusters.contract import FailureCode
-from clusters.simulation.behaviour import exit_code, run_time_ms
+from clusters.simulation.behaviour import exit_code, run_time_ms, worked_ms
 from clusters.simulation.randomness import draw_between, draw_unit
 from clusters.simulation.world import Pod, Run, Workload
 
@@ -44,7 +44,7 @@ def stop_lines(scene: Scene) -> list[str]:
     lines = [f"[sandbox] SIGTERM: stopping within {scene.workload.spec.grace_ms // 1000} s"]
     saves = scene.workload.plan.resumes and scene.pod.rank == 0
     if saves and scene.run.ready_ms is not None and scene.run.told_ms is not None:
-        worked = max(0, scene.run.told_ms - scene.run.ready_ms) + _done_before(scene)
+        worked = worked_ms(scene.run, scene.run.told_ms) + _done_before(scene)
         lines.append(f"[sandbox] checkpoint saved at step {_step(scene, worked)}")
     return lines
 
@@ -63,7 +63,7 @@ def end_lines(scene: Scene) -> list[str]:
 
 def work_line(scene: Scene, at_ms: int) -> str:
     """What a rank says about its progress at a moment after the gang became ready."""
-    worked = _done_before(scene) + at_ms - (scene.run.ready_ms or at_ms)
+    worked = _done_before(scene) + worked_ms(scene.run, at_ms)
     step = _step(scene, worked)
     total = max(1, _step(scene, _total_ms(scene)))
     if scene.pod.rank:
@@ -90,11 +90,7 @@ def _done_before(scene: Scene) -> int:
     """Work that earlier runs saved."""
     if not scene.workload.plan.resumes:
         return 0
-    return sum(
-        run.told_ms - run.ready_ms
-        for run in scene.workload.runs[: scene.number]
-        if run.told_ms is not None and run.ready_ms is not None
-    )
+    return sum(worked_ms(run, run.told_ms) for run in scene.workload.runs[: scene.number] if run.told_ms is not None)
 
 
 def _total_ms(scene: Scene) -> int:

@@ -100,6 +100,7 @@ def _set_quotas(state: State, command: c.SetQuotas) -> None:
         del world.queues[name]
         state.changed_queues.discard(name)
         state.removed_queues.add(name)
+    world.slowdowns = dict(command.slowdowns)
     changed = [name for name, definition in wanted.items() if _set_queue(state, definition)]
     pool = dict(command.pool)
     if gone or changed or pool != world.pool:

@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 from clusters.contract import EvictionCause, FailureCode, Outcome, PodPhase, WaitCode
 
+WHOLE_SPEED = 1_000
+"""Run time per mille of that on whole cards."""
 ALIVE = frozenset({PodPhase.WAITING, PodPhase.PULLING, PodPhase.RUNNING, PodPhase.ENDING})
 
 
@@ -234,6 +236,7 @@ class Run:
     creates_ms: int | None = None  # planned creation of the pods; None: waits for earlier pods to go
     scheduled_ms: int | None = None
     ready_ms: int | None = None
+    slowdown: int = WHOLE_SPEED  # of its node group when it became ready
     exits_ms: int | None = None  # planned
     told_ms: int | None = None  # evicted, deleted or finished
     frees_ms: int | None = None  # planned end of an eviction: the quota is free
@@ -357,6 +360,7 @@ class World:
     sequence: int = 0  # workloads submitted so far
     pool: dict[str, int] = field(default_factory=dict)  # node group -> common cards of the cohort
     groups: dict[str, Group] = field(default_factory=dict)
+    slowdowns: dict[str, int] = field(default_factory=dict)  # node group -> run time per mille, where it is not 1,000
     cycle_ms: int | None = None
     retry_ms: int | None = None
     round_ms: int | None = None

@@ -133,7 +133,7 @@ class SandboxBackend:
             for queue in plan.queues
         )
         pool = tuple((quota.node_group, quota.nominal) for quota in plan.pool)
-        driver.send(self._cluster, SetQuotas(driver.now_ms(), queues, pool))
+        driver.send(self._cluster, SetQuotas(driver.now_ms(), queues, pool, plan.slowdowns))
         return QuotaSyncReport(changed=tuple(queue.queue for queue in plan.queues))
 
     def tail_logs(self, ref: WorkloadRef, cursor: str) -> LogChunk:

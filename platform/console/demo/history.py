@@ -109,7 +109,8 @@ def _empty_cluster(cluster: Cluster, at_ms: int) -> Engine:
         )
         for queue in plan.queues
     )
-    engine.apply(SetQuotas(at_ms, queues, tuple((quota.node_group, quota.nominal) for quota in plan.pool)))
+    pool = tuple((quota.node_group, quota.nominal) for quota in plan.pool)
+    engine.apply(SetQuotas(at_ms, queues, pool, plan.slowdowns))
     return engine
 
 

@@ -58,7 +58,7 @@ class Lab:
     def do(self, command: Command) -> None:
         self.engine.apply(command)
 
-    def set_quotas(self, queues: dict[str, int], pool: int = 0) -> None:
+    def set_quotas(self, queues: dict[str, int], pool: int = 0, slowdown: int | None = None) -> None:
         definitions = (
             QueueDef(
                 name,
@@ -69,7 +69,8 @@ class Lab:
             )
             for name, nominal in queues.items()
         )
-        self.do(SetQuotas(0, tuple(definitions), (("h100", pool),)))
+        slowdowns = () if slowdown is None else (("h100", slowdown),)
+        self.do(SetQuotas(0, tuple(definitions), (("h100", pool),), slowdowns))
 
     def submit(
         self,
