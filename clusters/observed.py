@@ -115,7 +115,7 @@ def held_cards(facts: WorkloadFacts) -> tuple[int, int, int]:
         return 0, 0, on_nodes if facts.ending else 0
     running = sum(pod.cards for pod in facts.pods if pod.phase is PodPhase.RUNNING)
     if facts.admitted_pods is None:
-        return running, facts.cards, 0
+        return running, max(running, facts.cards), 0
     per_replica = facts.cards // max(1, facts.wanted_pods)
     return running, max(running, facts.admitted_pods * per_replica), 0
 

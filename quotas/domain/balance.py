@@ -6,7 +6,7 @@
 used = cards of running pods; reserved = quota held while the pod does not run. Every split is by largest
 remainder, so the figures of the teams and of the common pool add up to those of the group:
 
-    capacity + missing + over = used + reserved + free + down
+    capacity + missing + over = used + reserved + free + down + aside
 """
 
 from __future__ import annotations
@@ -19,13 +19,18 @@ from quotas.domain.shares import capped_split, largest_remainder
 
 
 class QueueUse(NamedTuple):
-    """What one team queue holds and asks of one node group, in the group's unit. There are thousands of them."""
+    """What one team queue holds and asks of one node group, in the group's unit. There are thousands of them.
+
+    It borrows and lends at most its limits, None = without one.
+    """
 
     nominal: int
     used: int = 0
     reserved: int = 0
     pending: int = 0
     pending_jobs: int = 0
+    borrow_limit: int | None = None
+    lend_limit: int | None = None
 
     @property
     def held(self) -> int:
@@ -56,6 +61,7 @@ class CardCounts:
 
     ``divided`` = how many the shares divide, None = all. Cards that are out for long are divided no more, and some
     that left may still be divided for a while. ``out`` = installed cards that are sick, or free on a closed node.
+    ``aside`` are kept for queues of others that were found on the cluster, and divided by nobody.
     """
 
     capacity: int = 0
@@ -63,6 +69,7 @@ class CardCounts:
     out: int = 0
     releasing: int = 0
     outside: int = 0
+    aside: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +89,7 @@ class GroupBalance:
     down_held: int
     releasing: int
     outside: int
+    aside: int = 0  # installed, kept for queues of others
 
     @property
     def pool(self) -> int:
@@ -102,32 +110,37 @@ def balance(
 ) -> GroupBalance:
     """Balance one group. More quota than cards to divide is possible for a while: nobody gets a card twice.
 
-    All queues count; rows are made of the ``wanted`` ones, None = of all.
+    All queues count; rows are made of the ``wanted`` ones, None = of all. ``borrowable`` comes on top of what is free:
+    both together are what the gate would give a queue, as long as no card is down.
     """
     given = sum(use.nominal for use in queues.values())
-    pool, retired, missing = _divided(given, cards)
+    pool, retired, missing, aside = _divided(given, cards)
     down = max(0, cards.out - retired) + missing
     idle, excess = _idle_and_excess(queues)
     borrowed_total = min(sum(excess.values()), pool + sum(idle.values()))
     borrowed = _split(borrowed_total, excess)
     from_pool = min(borrowed_total, pool)
-    lent = _split(borrowed_total - from_pool, idle)
+    lent = _lent(borrowed_total - from_pool, idle, queues)
     left = {name: rest - lent.get(name, 0) for name, rest in idle.items()}
     downs = capped_split(down, {name: queues[name].nominal for name in left}, left) if down else {}
     borne = sum(downs.values())
     pool_down = min(down - borne, pool - from_pool)
     pool_row = _row(QueueUse(pool + retired), lent=from_pool, down=pool_down + retired)
-    free = pool_row.free + sum(left.values()) - borne
+    offered = {
+        name: _within(rest - downs.get(name, 0), queues[name].lend_limit, lent.get(name, 0))
+        for name, rest in left.items()
+    }
+    on_offer = pool_row.free + sum(offered.values())
 
     def row(name: str) -> QueueBalance:
-        down_here = downs.get(name, 0)
+        use, free = queues[name], left.get(name, 0) - downs.get(name, 0)
         return _row(
-            queues[name],
+            use,
             borrowed=borrowed.get(name, 0),
             lent=lent.get(name, 0),
             over=excess.get(name, 0) - borrowed.get(name, 0),
-            down=down_here,
-            borrowable=free - (left.get(name, 0) - down_here),
+            down=downs.get(name, 0),
+            borrowable=_within(on_offer - offered.get(name, 0), use.borrow_limit, use.held + free - use.nominal),
         )
 
     everybody, over = _together(queues.values(), pool + retired), sum(excess.values()) - borrowed_total
@@ -141,13 +154,16 @@ def balance(
         down_held=down - borne - pool_down,
         releasing=cards.releasing,
         outside=cards.outside,
+        aside=aside,
     )
 
 
-def _divided(given: int, cards: CardCounts) -> tuple[int, int, int]:
-    """(cards of nobody, installed cards that are divided no more, divided cards that are not installed)."""
-    pool = max(0, (cards.capacity if cards.divided is None else cards.divided) - given)
-    return pool, max(0, cards.capacity - given - pool), max(0, given + pool - cards.capacity)
+def _divided(given: int, cards: CardCounts) -> tuple[int, int, int, int]:
+    """(cards of nobody, installed cards that are divided no more, divided cards that are not installed, kept aside)."""
+    pool = max(0, (cards.capacity if cards.divided is None else cards.divided) - cards.aside - given)
+    rest = cards.capacity - given - pool
+    aside = max(0, min(cards.aside, rest))
+    return pool, max(0, rest - aside), max(0, -rest), aside
 
 
 def _idle_and_excess(queues: Mapping[str, QueueUse]) -> tuple[dict[str, int], dict[str, int]]:
@@ -155,6 +171,27 @@ def _idle_and_excess(queues: Mapping[str, QueueUse]) -> tuple[dict[str, int], di
     rests = {name: use.nominal - use.used - use.reserved for name, use in queues.items()}
     idle = {name: rest for name, rest in rests.items() if rest > 0}
     return idle, {name: -rest for name, rest in rests.items() if rest < 0}
+
+
+def _within(cards: int, limit: int | None, taken: int) -> int:
+    """So many of ``cards`` as a limit leaves of which some are taken."""
+    return cards if limit is None else min(cards, max(0, limit - taken))
+
+
+def _lent(total: int, idle: Mapping[str, int], queues: Mapping[str, QueueUse]) -> dict[str, int]:
+    """Who lends how much: by idle cards within their limits, and beyond them what those do not cover.
+
+    That happens after a limit was lowered: the cards are held, so that their owners have them no more.
+    """
+    if not total:
+        return {}
+    offered = {name: _within(rest, queues[name].lend_limit, 0) for name, rest in idle.items()}
+    lent = _split(min(total, sum(offered.values())), offered)
+    beyond = total - sum(lent.values())
+    if not beyond:
+        return lent
+    more = _split(beyond, {name: rest - lent.get(name, 0) for name, rest in idle.items()})
+    return {name: lent.get(name, 0) + more[name] for name in idle}
 
 
 def _together(queues: Collection[QueueUse], of_nobody: int) -> QueueUse:
@@ -209,28 +246,33 @@ class LocalGuide:
     free: int
     borrowed: int
     lent: int
+    over: int
     down: int
 
 
 def guide(team: QueueBalance, queues: Mapping[str, LocalUse]) -> dict[str, LocalGuide]:
-    """A team's nominal and free cards by the weights of its local queues (decision 20); their sums are the team's.
+    """A team's nominal and free cards by the weights of its local queues (decision 20).
 
     usable is what a queue holds and its part of what is free. Where that is not its nominal, it has borrowed from its
-    sisters or other teams, or lent to them, or lost cards that are down.
+    sisters or other teams, or lent to them, or bears what of its team is over or down. All figures add up to the
+    team's; borrowed and lent do so after what sisters lend each other is taken off both.
     """
     weights = {name: use.weight for name, use in queues.items()}
-    nominals, frees, downs = (largest_remainder(total, weights) for total in (team.nominal, team.free, team.down))
-    rows = {}
-    for name, use in queues.items():
-        usable = use.held + frees[name]
-        short = max(0, nominals[name] - usable)
-        down = min(short, downs[name])
-        rows[name] = LocalGuide(
+    nominals, frees = (largest_remainder(total, weights) for total in (team.nominal, team.free))
+    usables = {name: use.held + frees[name] for name, use in queues.items()}
+    short = {name: max(0, nominals[name] - usable) for name, usable in usables.items()}
+    beyond = {name: max(0, usable - nominals[name]) for name, usable in usables.items()}
+    downs = capped_split(team.down, weights, short)
+    overs = capped_split(team.over, beyond, beyond)
+    return {
+        name: LocalGuide(
             nominal=nominals[name],
-            usable=usable,
+            usable=usables[name],
             free=frees[name],
-            borrowed=max(0, usable - nominals[name]),
-            lent=short - down,
-            down=down,
+            borrowed=beyond[name] - overs[name],
+            lent=short[name] - downs[name],
+            over=overs[name],
+            down=downs[name],
         )
-    return rows
+        for name in queues
+    }

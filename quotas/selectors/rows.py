@@ -16,6 +16,8 @@ from accounts.actors import Actor
 from accounts.policy import Action, teams_where
 from clusters.models import NodeGroup
 from quotas.domain.balance import CardCounts, GroupBalance, LocalUse, QueueBalance, QueueUse, balance, guide
+from quotas.domain.plan import limit_in_cards
+from quotas.domain.shares import WHOLE
 from quotas.models import LocalQueue, Share, TeamQueue
 from quotas.selectors.capacity import card_counts
 from quotas.selectors.local_queues import IN_USE
@@ -60,6 +62,7 @@ class QuotaRow:
     down_held: int | None = None
     releasing: int | None = None
     outside: int | None = None
+    aside: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +85,17 @@ class _Queue(NamedTuple):
     team_slug: str
 
 
-class _Shares(NamedTuple):
-    """The parts of one node group by team queue: plain numbers, because there are thousands of them."""
+class _Part(NamedTuple):
+    """One team queue's part of a node group; the limits are in basis points of the group, None = without one."""
 
-    nominal: dict[int, int]
-    basis_points: dict[int, int]
+    nominal: int
+    basis_points: int
+    borrow_basis_points: int | None
+    lend_basis_points: int | None
 
 
-_NO_SHARES = _Shares({}, {})
+_Shares = Mapping[int, _Part]
+"""The parts of one node group by team queue: plain numbers, because there are thousands of them."""
 
 
 def quota_groups(
@@ -110,7 +116,7 @@ def quota_groups(
     locals_of = _local_queues(teams) if level == "local" else {}
     return [
         _group_rows(
-            group, shares.get(group.pk, _NO_SHARES), queues, use_of, cards.get(group.pk, CardCounts()), locals_of, teams
+            group, shares.get(group.pk, {}), queues, use_of, cards.get(group.pk, CardCounts()), locals_of, teams
         )
         for group in found
     ]
@@ -142,6 +148,7 @@ def cluster_row(found: GroupRows) -> QuotaRow:
         down_held=figures.down_held,
         releasing=figures.releasing,
         outside=figures.outside,
+        aside=figures.aside,
     )
 
 
@@ -156,12 +163,9 @@ def _shares(groups: Collection[int] | None) -> dict[int, _Shares]:
     rows = Share.objects.order_by()
     if groups is not None:
         rows = rows.filter(group__in=groups)
-    parts = {name: ArrayAgg(name, order_by="pk") for name in ("queue", "nominal", "basis_points")}
-    found = rows.values("group").annotate(queues=parts["queue"], cards=parts["nominal"], points=parts["basis_points"])
-    return {
-        group: _Shares(dict(zip(queues, cards, strict=True)), dict(zip(queues, points, strict=True)))
-        for group, queues, cards, points in found.values_list("group", "queues", "cards", "points")
-    }
+    columns = {f"all_{name}": ArrayAgg(name, order_by="pk") for name in ("queue", *_Part._fields)}
+    found = rows.values("group").annotate(**columns).values_list("group", *columns)
+    return {group: dict(zip(queues, map(_Part, *parts), strict=True)) for group, queues, *parts in found}
 
 
 def _local_queues(teams: Collection[int] | None) -> dict[int, list[LocalQueue]]:
@@ -183,14 +187,15 @@ def _group_rows(
     locals_of: Mapping[int, list[LocalQueue]],
     teams: Collection[int] | None,
 ) -> GroupRows:
-    sharing = [queue for queue in queues.values() if queue.pk in shares.nominal]
+    sharing = [queue for queue in queues.values() if queue.pk in shares]
     wanted = [queue for queue in sharing if teams is None or queue.team_id in teams]
-    idle = {nominal: QueueUse(nominal) for nominal in shares.nominal.values()}  # most are, and alike
+    divided = cards.capacity if cards.divided is None else cards.divided
+    idle = {part: _queue_use(part, divided) for part in set(shares.values())}  # most are, and many are alike
     figures = balance(
         {
-            queue.slug: _queue_use(shares.nominal[queue.pk], found)
+            queue.slug: _queue_use(shares[queue.pk], divided, found)
             if (found := use_of.get((queue.pk, group.pk)))
-            else idle[shares.nominal[queue.pk]]
+            else idle[shares[queue.pk]]
             for queue in sharing
         },
         cards,
@@ -199,20 +204,23 @@ def _group_rows(
     rows: list[QuotaRow] = []
     for queue in wanted:
         row = figures.queues[queue.slug]
-        team_row = _team_row(queue, group, row, shares.basis_points[queue.pk])
+        team_row = _team_row(queue, group, row, shares[queue.pk].basis_points)
         rows.append(team_row)
         if local_queues := locals_of.get(queue.pk):
             rows.extend(_local_rows(team_row, row, local_queues, use_of.get((queue.pk, group.pk), ())))
-    return GroupRows(group, figures, tuple(rows), 10_000 - sum(shares.basis_points.values()))
+    return GroupRows(group, figures, tuple(rows), WHOLE - sum(part.basis_points for part in shares.values()))
 
 
-def _queue_use(nominal: int, found: Sequence[Use]) -> QueueUse:
+def _queue_use(part: _Part, divided: int, found: Sequence[Use] = ()) -> QueueUse:
+    """Limits are parts of the cards that are divided, as the cluster is told them."""
     return QueueUse(
-        nominal=nominal,
+        nominal=part.nominal,
         used=sum(use.used for use in found),
         reserved=sum(use.reserved for use in found),
         pending=sum(use.pending for use in found),
         pending_jobs=sum(use.pending_jobs for use in found),
+        borrow_limit=limit_in_cards(divided, part.borrow_basis_points),
+        lend_limit=limit_in_cards(divided, part.lend_basis_points),
     )
 
 
@@ -258,7 +266,7 @@ def _local_rows(
             borrowed=part.borrowed,
             lent=part.lent,
             down=part.down,
-            over=0,
+            over=part.over,
             used=each[name].used,
             reserved=each[name].reserved,
             pending=each[name].pending,

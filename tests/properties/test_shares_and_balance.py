@@ -7,6 +7,8 @@ from dataclasses import astuple
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clusters.simulation.quota import Ledger
+from clusters.simulation.world import Limits, Queue
 from quotas.domain.balance import CardCounts, LocalUse, QueueBalance, QueueUse, balance, guide
 from quotas.domain.shares import WHOLE, apportion, capped_split, largest_remainder
 
@@ -60,6 +62,8 @@ uses = st.builds(
     nominal=st.integers(0, 64),
     used=st.integers(0, 64),
     reserved=st.integers(0, 64),
+    borrow_limit=st.none() | st.integers(0, 64),
+    lend_limit=st.none() | st.integers(0, 64),
     pending=st.integers(0, 64),
     pending_jobs=st.integers(0, 9),
 )
@@ -135,23 +139,71 @@ def test_cards_that_are_down_are_borne_by_idle_quota_as_far_as_there_is_some(
 @given(groups, card_counts)
 def test_what_a_team_may_borrow_is_free_somewhere_else(queues: dict[str, QueueUse], counts: CardCounts) -> None:
     group = balance(queues, counts)
-    for row in group.queues.values():
-        assert row.borrowable == group.total.free - row.free
+    unlimited = {name: use._replace(borrow_limit=None, lend_limit=None) for name, use in queues.items()}
+    for name, row in group.queues.items():
+        most = group.total.free - row.free
+        assert row.borrowable <= most
+        if (limit := queues[name].borrow_limit) is not None and row.borrowable:
+            assert row.used + row.reserved + row.free + row.borrowable <= row.nominal + limit
+        assert balance(unlimited, counts).queues[name].borrowable == most
 
 
-@given(uses, st.dictionaries(names, st.tuples(st.integers(1, 9), st.integers(0, 50)), min_size=1, max_size=5), cards)
+@given(groups, cards)
+def test_free_and_borrowable_together_are_what_the_gate_would_give(queues: dict[str, QueueUse], pool: int) -> None:
+    """As long as no card is out and nobody is over; the gate's own arithmetic is the measure."""
+    counts = CardCounts(sum(use.nominal for use in queues.values()) + pool)
+    ledger = Ledger()
+    ledger.set_quotas(
+        {
+            name: Queue(name, quotas={"g": use.nominal}, limits={"g": Limits(use.borrow_limit, use.lend_limit)})
+            for name, use in queues.items()
+        },
+        {"g": pool},
+    )
+    for name, use in queues.items():
+        if use.held <= max(0, ledger.available(name, "g")):  # as jobs come in
+            ledger.hold(name, "g", use.held)
+        else:
+            queues[name] = use._replace(used=0, reserved=0)
+    group = balance(queues, counts)
+    for name, row in group.queues.items():
+        assert row.over == 0
+        assert row.free + row.borrowable == ledger.available(name, "g")
+
+
+@given(groups, card_counts)
+def test_nobody_lends_above_their_limit_while_others_could(queues: dict[str, QueueUse], counts: CardCounts) -> None:
+    group = balance(queues, counts)
+    above, below = 0, group.pool_row.free + group.pool_row.down
+    for name, use in queues.items():
+        limit = use.nominal if use.lend_limit is None else use.lend_limit
+        lent = group.queues[name].lent
+        above += max(0, lent - limit)
+        below += max(0, min(limit, use.nominal - use.held) - lent)
+    lenders = {name for name, row in group.queues.items() if row.lent}
+    assert above == 0 or not any(
+        min(queues[name].lend_limit or 0, queues[name].nominal - queues[name].held) > group.queues[name].lent
+        for name in lenders
+    )
+    assert above == 0 or below == 0
+
+
+shapes = st.dictionaries(names, st.tuples(st.integers(1, 9), st.integers(0, 50)), min_size=1, max_size=5)
+
+
+@given(st.integers(0, 64), shapes, st.integers(0, 64), groups, card_counts)
 def test_the_guide_of_local_queues_adds_up_to_the_team(
-    team: QueueUse, shape: dict[str, tuple[int, int]], down: int
+    nominal: int, shape: dict[str, tuple[int, int]], running: int, others: dict[str, QueueUse], counts: CardCounts
 ) -> None:
     held = sum(cards for _weight, cards in shape.values())
-    figures = balance({"team": team._replace(used=held, reserved=0)}, CardCounts(team.nominal, out=down))
+    team = QueueUse(nominal, used=min(held, running), reserved=held - min(held, running))
+    row = balance({**others, "the team": team}, counts).queues["the team"]
     local = {name: LocalUse(weight, cards) for name, (weight, cards) in shape.items()}
-    rows, row = guide(figures.queues["team"], local), figures.queues["team"]
-    assert sum(part.nominal for part in rows.values()) == row.nominal
-    assert sum(part.usable for part in rows.values()) == row.usable
-    assert sum(part.free for part in rows.values()) == row.free
-    assert sum(part.down for part in rows.values()) <= row.down
-    for name, part in rows.items():
+    parts = guide(row, local)
+    for figure in ("nominal", "usable", "free", "over", "down"):
+        assert sum(getattr(part, figure) for part in parts.values()) == getattr(row, figure)
+    assert sum(part.borrowed - part.lent for part in parts.values()) == row.borrowed - row.lent
+    for name, part in parts.items():
         assert min(astuple(part)) >= 0
-        assert part.usable == part.nominal - part.lent - part.down + part.borrowed == local[name].held + part.free
-        assert local[name].held <= part.nominal or part.borrowed
+        assert part.usable == local[name].held + part.free
+        assert part.usable == part.nominal - part.lent - part.down + part.borrowed + part.over

@@ -53,6 +53,15 @@ def test_a_quota_lowered_under_its_use_is_over_not_borrowed() -> None:
     assert figures(group, "alone") == {"nominal": 1, "usable": 3, "used": 3, "over": 2}
 
 
+def test_a_quota_lowered_under_its_use_is_over_for_the_local_queues_as_well() -> None:
+    """C-25, the second level: three of one are over by two, and nobody lent anything."""
+    team = balance({"alone": QueueUse(1, used=3)}, pool=0, down=0).queues["alone"]
+    assert guide(team, {"day": LocalUse(1, held=2), "night": LocalUse(1, held=1)}) == {
+        "day": LocalGuide(nominal=1, usable=2, free=0, borrowed=0, lent=0, over=1, down=0),
+        "night": LocalGuide(nominal=0, usable=1, free=0, borrowed=0, lent=0, over=1, down=0),
+    }
+
+
 def test_excess_is_borrowed_as_far_as_somebody_lends_and_over_beyond() -> None:
     group = balance({"a": QueueUse(2, used=6), "b": QueueUse(4, used=3)}, pool=1, down=0)
     assert figures(group, "a") == {"nominal": 2, "usable": 6, "used": 6, "borrowed": 2, "over": 2}
@@ -68,6 +77,27 @@ def test_the_common_pool_lends_before_any_team() -> None:
 def test_lenders_lend_by_their_idle_cards() -> None:
     group = balance({"a": QueueUse(2, used=8), "b": QueueUse(8), "c": QueueUse(8, used=4)}, pool=0, down=0)
     assert (group.queues["b"].lent, group.queues["c"].lent) == (4, 2)
+
+
+def test_who_may_not_lend_is_not_said_to_have_lent() -> None:
+    teams = {"a": QueueUse(2, used=4), "own": QueueUse(8, lend_limit=0), "kind": QueueUse(8)}
+    group = balance(teams, pool=0, down=0)
+    assert [group.queues[name].lent for name in teams] == [0, 0, 2]
+    assert [group.queues[name].borrowable for name in teams] == [6, 6, 0]
+    assert group.queues["own"].free == 8
+
+
+def test_a_limit_that_was_lowered_under_what_is_lent_brings_no_card_back() -> None:
+    """Until they are given back, the cards are held: their owner has them as little as before."""
+    group = balance({"a": QueueUse(2, used=8), "b": QueueUse(8, lend_limit=1)}, pool=0, down=0)
+    assert figures(group, "b") == {"nominal": 8, "usable": 2, "free": 2, "lent": 6}
+    assert figures(group, "a") == {"nominal": 2, "usable": 8, "used": 8, "borrowed": 6}
+
+
+def test_nobody_may_borrow_above_their_limit() -> None:
+    teams = {"a": QueueUse(2, used=3, borrow_limit=4), "b": QueueUse(8, borrow_limit=0), "c": QueueUse(8)}
+    group = balance(teams, pool=0, down=0)
+    assert [(group.queues[name].free, group.queues[name].borrowable) for name in teams] == [(0, 3), (7, 1), (8, 7)]
 
 
 def test_cards_that_are_down_are_borne_by_nominal() -> None:
@@ -145,8 +175,8 @@ def test_the_figures_of_local_queues_are_a_guide_by_weight() -> None:
     """Decision 20: they add up to the team's."""
     team = balance({"vision": QueueUse(13, used=9)}, pool=0, down=1).queues["vision"]
     assert guide(team, {"day": LocalUse(2, held=9), "night": LocalUse(1)}) == {
-        "day": LocalGuide(nominal=9, usable=11, free=2, borrowed=2, lent=0, down=0),
-        "night": LocalGuide(nominal=4, usable=1, free=1, borrowed=0, lent=3, down=0),
+        "day": LocalGuide(nominal=9, usable=11, free=2, borrowed=2, lent=0, over=0, down=0),
+        "night": LocalGuide(nominal=4, usable=1, free=1, borrowed=0, lent=2, over=0, down=1),
     }
     assert guide(team, {}) == {}
 

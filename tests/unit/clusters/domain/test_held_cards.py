@@ -23,6 +23,7 @@ SUCCEEDED, FAILED, ENDING = PodPhase.SUCCEEDED, PodPhase.FAILED, PodPhase.ENDING
         pytest.param(running(phases=(RUNNING, PULLING)), (8, 16, 0), id="cards are used as pods start"),
         pytest.param(running(count=2), (16, 16, 0), id="a whole gang runs"),
         pytest.param(running(cards=9), (8, 9, 0), id="what was admitted counts, not what was asked for"),
+        pytest.param(running(cards=5, count=1), (8, 8, 0), id="more that runs than was admitted is held as well"),
         pytest.param(evicted(at(10, 20)), (0, 0, 0), id="an evicted job holds nothing"),
         pytest.param(
             evicted(at(10, 20), EvictionCause.HELD, phases=(ENDING,), ending=True),
