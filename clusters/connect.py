@@ -17,11 +17,11 @@ from accounts.actors import Actor
 from accounts.policy import Action, require
 from clusters.backends.kueue_volcano.credentials import Account, Connection, connection_to, seal_accounts
 from clusters.backends.kueue_volcano.kubeconfig import Access, KubeconfigError, parse_kubeconfig
-from clusters.backends.kueue_volcano.look import Answer, first_look
+from clusters.backends.kueue_volcano.look import Answer, first_look, has_others
 from clusters.connected import CONNECTED_KIND, SETTINGS_KEY, AccountFacts, ConnectionFacts, ends, facts_as_json
 from clusters.contract import BackendError, Part, Retryable
 from clusters.labels import ACCOUNTS, REFUSALS, error_text
-from clusters.models import Cluster
+from clusters.models import Cluster, ClusterMode
 from common.errors import DomainError, FieldProblem, InvalidInput
 from common.hints import send
 from common.names import clean_display_name, slug
@@ -52,9 +52,12 @@ class Connected:
     notes: tuple[str, ...]
 
 
-def cluster_connect(*, actor: Actor | None, name: str, upload: Upload, is_default: bool = False) -> Connected:
+def cluster_connect(
+    *, actor: Actor | None, name: str, upload: Upload, is_default: bool = False, mode: ClusterMode | None = None
+) -> Connected:
     """Connect a cluster. Every account is tried out first: one that is refused is not stored; silence is no refusal.
 
+    Without a ``mode`` a cluster is only watched where others have queues or work already, or where it is silent.
     Call it outside of a transaction, it talks to the cluster. Raises NotAllowed, InvalidInput.
     """
     if actor is not None:
@@ -62,17 +65,36 @@ def cluster_connect(*, actor: Actor | None, name: str, upload: Upload, is_defaul
     name = clean_display_name(name)[:NAME_MAX].rstrip()
     candidates = _candidates(upload, _name_problems(name))
     trial = _try_out(candidates)
+    mode = mode or _mode_for(candidates[Account.RUNTIME], trial)
     with transaction.atomic():
         if problems := _name_problems(name):  # somebody may have been faster
             raise InvalidInput(problems)
         if is_default:
             Cluster.objects.filter(is_default=True).update(is_default=False)
-        cluster = Cluster(name=name, slug=_slug(name), kind=CONNECTED_KIND, is_default=is_default)
+        cluster = Cluster(name=name, slug=_slug(name), kind=CONNECTED_KIND, is_default=is_default, mode=mode)
         _put(cluster, candidates, trial)
         cluster.save()
-        _record(actor, "cluster.connect", cluster, candidates, is_default=is_default)
+        _record(actor, "cluster.connect", cluster, candidates, is_default=is_default, mode=mode.value)
         send("clusters.sync", cluster.pk)
-    return Connected(cluster, trial.answers, tuple(_notes(candidates, trial)))
+    return Connected(cluster, trial.answers, (*_notes(candidates, trial), *_mode_notes(cluster)))
+
+
+def _mode_for(runtime: _Candidate, trial: _Trial) -> ClusterMode:
+    """How to begin with a cluster that nobody said anything about."""
+    if trial.failure:
+        return ClusterMode.WATCHING
+    try:
+        return ClusterMode.WATCHING if has_others(runtime.connection) else ClusterMode.MANAGING
+    except BackendError:  # it has fallen silent since
+        return ClusterMode.WATCHING
+
+
+def _mode_notes(cluster: Cluster) -> list[str]:
+    if not cluster.is_watched_only:
+        return []
+    return [
+        _("%(name)s is only looked at: nothing is written there until you start managing it.") % {"name": cluster.name}
+    ]
 
 
 def credentials_replace(*, actor: Actor | None, cluster: Cluster, upload: Upload) -> Connected:

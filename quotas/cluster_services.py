@@ -12,7 +12,7 @@ from accounts.models import Team
 from accounts.policy import Action, require
 from clusters.connect import Connected, Upload, cluster_connect, require_connected
 from clusters.contract import BackendError, QuotaPlan
-from clusters.models import Cluster
+from clusters.models import Cluster, ClusterMode
 from clusters.services import backend
 from common.errors import DomainError
 from quotas.managing import was_managed
@@ -20,9 +20,11 @@ from quotas.models import Demand, Share, TeamQueue
 from quotas.services import team_queue_create
 
 
-def cluster_open(*, actor: Actor | None, name: str, upload: Upload, is_default: bool = False) -> Connected:
+def cluster_open(
+    *, actor: Actor | None, name: str, upload: Upload, is_default: bool = False, mode: ClusterMode | None = None
+) -> Connected:
     """Connect a cluster and give every team its queue there, with a share of 0 %. Raises NotAllowed, InvalidInput."""
-    connected = cluster_connect(actor=actor, name=name, upload=upload, is_default=is_default)
+    connected = cluster_connect(actor=actor, name=name, upload=upload, is_default=is_default, mode=mode)
     for team in Team.objects.filter(archived_at=None).order_by("pk"):
         team_queue_create(actor=actor, team=team, cluster=connected.cluster)
     return connected

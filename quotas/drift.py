@@ -59,7 +59,7 @@ def drift_adopt(*, actor: Actor, cluster: Cluster, expected_version: int, reason
         reason=reason,
         detail={"changes": notice.facts["changes"], "by": notice.facts["by"]},
     )
-    version = write(cluster, before, Division(plan, cards_now(cluster, before)), act)
+    version = write(cluster, before, Division(plan, cards_now(cluster, before), before.aside), act)
     drift_decide(notice, Decision.ADOPT)
     return version
 
@@ -86,7 +86,7 @@ def _found(notice: Notice | None) -> Notice:
 
 
 def _adopted_plan(cluster: Cluster, before: Stored, notice: Notice) -> Plan:
-    plan = adopted(Division(before.division.plan, cards_now(cluster, before)), drift_changes(notice))
+    plan = adopted(Division(before.division.plan, cards_now(cluster, before), before.aside), drift_changes(notice))
     if plan is None:
         raise DomainError(
             "not_adoptable",

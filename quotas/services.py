@@ -24,6 +24,7 @@ from common.rows import insert_many
 from quotas.domain.plan import STEP, TAKES_UP_TO, Division, limit_in_cards, problems, with_points
 from quotas.domain.shares import WHOLE
 from quotas.models import Demand, LocalQueue, QuotaVersion, Share, TeamQueue
+from quotas.plans.aside import cards_aside
 from quotas.plans.errors import sentence
 from quotas.plans.store import Act, Stored, cards_of_change, divided_cards, locked, write
 from quotas.selectors.local_queues import local_queue_plans
@@ -100,15 +101,15 @@ def _write_points(cluster: Cluster, before: Stored, points: Mapping[str, Mapping
     if found:
         each = min(found, key=lambda problem: problem.code != "above_whole")
         raise InvalidInput([FieldProblem("shares", each.code, sentence(each))])
-    write(cluster, before, Division(plan, cards_of_change(cluster, before, points)), act)
+    write(cluster, before, Division(plan, cards_of_change(cluster, before, points), before.aside), act)
 
 
 def quota_plan(cluster: Cluster) -> QuotaPlan:
     """All team queues of a cluster as they shall be there, and its common pool."""
     queues = []
     local_queues = local_queue_plans(cluster)
-    cards = divided_cards(cluster)
-    left = dict(cards)
+    cards, aside = divided_cards(cluster), cards_aside(cluster)
+    left = {group: count - sum(aside.get(group, {}).values()) for group, count in cards.items()}
     for queue in TeamQueue.objects.filter(cluster=cluster).select_related("team").order_by("slug"):
         shares = list(queue.shares.select_related("group").order_by("group__position"))
         for share in shares:

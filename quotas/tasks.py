@@ -8,6 +8,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from clusters.contract import BackendError
+from clusters.found import found_look
 from clusters.models import Cluster
 from clusters.services import cluster_failed, is_silence, resting_clusters
 from common.hints import send
@@ -32,11 +33,18 @@ def quotas_apply_task() -> None:
 
 @shared_task(name="quotas.apply_cluster")
 def quotas_apply_cluster_task(cluster_id: int) -> None:
-    """Divide the cards one cluster has now, and bring its quotas to what is planned."""
+    """See what queues of others have, divide the cards that are there, and bring quotas to what is planned."""
     cluster = Cluster.objects.filter(pk=cluster_id).first()
     if cluster is None:
         return
     shares_complete(cluster)
+    try:
+        found_look(cluster)
+    except BackendError as error:  # what was found before still counts
+        logger.warning("queues of others on cluster %s not read: %s", cluster.slug, error.code)
+        if is_silence(error):
+            cluster_failed(cluster, error)
+            return
     plan_follow(cluster, timezone.now())
     try:
         report = quotas_apply(cluster)

@@ -95,7 +95,7 @@ def api_server(folder: Path, *, hosts: tuple[str, ...] = ("127.0.0.1",), **known
             self.end_headers()
             self.wfile.write(body)
 
-        do_GET = do_POST = _respond
+        do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _respond
 
         def log_message(self, *_arguments: Any) -> None:
             """Quiet."""

@@ -50,6 +50,7 @@ from clusters.contract.facts import (
     WaitCode,
     WorkloadFacts,
 )
+from clusters.contract.found import Discovering, FoundCards, FoundLocalQueue, FoundQueueFacts, FoundQueues
 from clusters.contract.intent import (
     DEVICE_VARIABLES,
     GIT_ADDRESS,
@@ -97,10 +98,15 @@ __all__ = [
     "ClusterInventory",
     "Code",
     "CodeKind",
+    "Discovering",
     "DriftField",
     "EvictionCause",
     "Failure",
     "FailureCode",
+    "FoundCards",
+    "FoundLocalQueue",
+    "FoundQueueFacts",
+    "FoundQueues",
     "GroupQuota",
     "Holdable",
     "LogChunk",

@@ -22,7 +22,7 @@ class QuotaOut(serializers.Serializer[Any]):
     """usable = nominal - lent - down + borrowed + over; used + reserved + free = usable. Whole numbers, in `unit`.
 
     The rows of a team's local queues add up to the team's. Those of the teams and the common pool add up to the row
-    of the level `cluster`, for which capacity + missing + over = used + reserved + free + down.
+    of the level `cluster`, for which capacity + missing + over = used + reserved + free + down + aside.
     """
 
     queue = serializers.CharField(
@@ -60,6 +60,7 @@ class QuotaOut(serializers.Serializer[Any]):
         allow_null=True, help_text="Quota is freed and pods are still ending; in no sum, and not free yet."
     )
     outside = serializers.IntegerField(allow_null=True, help_text="Held by pods of no queue; in no sum.")
+    aside = serializers.IntegerField(allow_null=True, help_text="Kept for queues of others found on the cluster.")
 
 
 _PAGE = page_of("QuotaPage", QuotaOut)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from clusters.contract import DriftField, QuotaChange
 from quotas.domain.plan import STEP, Division, GroupPart, Plan, divide
-from quotas.domain.shares import WHOLE, apportion
+from quotas.domain.shares import WHOLE, apportion, largest_remainder
 
 _TRIES = 64
 """Corrections by one step each; a share that is right to one card needs one or two."""
@@ -18,16 +18,19 @@ def adopted(division: Division, changes: Iterable[QuotaChange]) -> Plan | None:
 
     None where no plan in steps of 0.1 % comes to exactly that, or where nothing that was found belongs to a team.
     """
-    plan = division.plan
+    plan, whole = division.plan, replace(division, aside={})
     told = [each for each in changes if each.queue in plan.queues and each.node_group in division.cards]
     if not told:
         return None
-    shared_out = divide(division)
+    shared_out = divide(whole)
     for group in sorted({each.node_group for each in told}):
         cards = division.cards[group]
         nominal = {name: shared_out.part(name, group).nominal for name in plan.queues}
+        aside = division.aside.get(group, {})
         nominal |= {
-            each.queue: each.found or 0 for each in told if (each.node_group, each.field) == (group, DriftField.NOMINAL)
+            each.queue: (each.found or 0) + aside.get(each.queue, 0)
+            for each in told
+            if (each.node_group, each.field) == (group, DriftField.NOMINAL)
         }
         points = points_for(cards, nominal, plan.points(group))
         if points is None:
@@ -87,3 +90,31 @@ def _limit_points(cards: int, limit: int) -> int:
 def _with_part(plan: Plan, queue: str, group: str, part: GroupPart) -> Plan:
     before = plan.queue(queue)
     return Plan({**plan.queues, queue: replace(before, groups={**before.groups, group: part})})
+
+
+def taken_over(division: Division, wanted: Mapping[str, Mapping[str, int]]) -> Plan:
+    """The plan in which queues have the shares that come to these cards, by node group and queue; all others stay.
+
+    Shares are of the whole group, whatever is set aside there. Where steps of 0.1 % do not come to a number exactly,
+    or other queues have the rest already, the nearest that there is.
+    """
+    plan = division.plan
+    for group, by_queue in sorted(wanted.items()):
+        cards, now = division.cards.get(group, 0), plan.points(group)
+        known = {name: count for name, count in by_queue.items() if name in plan.queues}
+        exact = points_for(cards, {**apportion(cards, now).nominal, **known}, now) if cards else None
+        points = exact if exact is not None else _nearest(cards, known, now)
+        for name, share in points.items():
+            plan = _with_part(plan, name, group, replace(plan.queue(name).part(group), basis_points=share))
+    return plan
+
+
+def _nearest(cards: int, wanted: Mapping[str, int], now: Mapping[str, int]) -> dict[str, int]:
+    """Shares nearest to ``wanted`` within what the others leave; all by the same part less where that is too little."""
+    room = (WHOLE - sum(points for name, points in now.items() if name not in wanted)) // STEP
+    steps = {
+        name: (2 * count * WHOLE + cards * STEP) // (2 * cards * STEP) if cards else 0 for name, count in wanted.items()
+    }
+    if sum(steps.values()) > room:
+        steps = largest_remainder(max(0, room), steps)
+    return {name: count * STEP for name, count in steps.items()}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from quotas.domain.shares import WHOLE, apportion
+from quotas.domain.shares import WHOLE, apportion, beside
 
 STEP = 10
 """Basis points: what a person writes is not finer than 0.1 %."""
@@ -169,10 +169,15 @@ NO_CARDS = CardPart()
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """A plan and the cards it divides, by node group. A group without nodes has 0, and so has every part of it."""
+    """A plan and the cards it divides, by node group. A group without nodes has 0, and so has every part of it.
+
+    ``aside`` are cards of a group that queues of others still have, by the queue that shall have them one day ('' =
+    none): a part is so much smaller until then.
+    """
 
     plan: Plan
     cards: Mapping[str, int]
+    aside: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def shared_out(self) -> SharedOut:
         return divide(self)
@@ -194,7 +199,7 @@ def divide(division: Division) -> SharedOut:
     parts: dict[tuple[str, str], CardPart] = {}
     pool: dict[str, int] = {}
     for group, cards in division.cards.items():
-        split = apportion(cards, division.plan.points(group))
+        split = beside(cards, apportion(cards, division.plan.points(group)), division.aside.get(group, {}))
         pool[group] = split.pool
         for name, queue in division.plan.queues.items():
             part = queue.part(group)

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from common.split import largest_remainder
+
+__all__ = ["WHOLE", "Apportioned", "SharesExceedWhole", "apportion", "beside", "capped_split", "largest_remainder"]
+
 WHOLE = 10_000
 """Basis points of a whole node group."""
 
@@ -17,19 +21,6 @@ def percent_text(basis_points: int) -> str:
 
 class SharesExceedWhole(ValueError):
     """The shares of a group come to more than 100 %."""
-
-
-def largest_remainder(total: int, weights: Mapping[str, int]) -> dict[str, int]:
-    """Split ``total`` cards by ``weights``; the sum is exact. Ties: remainder, then weight, then name."""
-    whole = sum(weights.values())
-    if whole == 0:
-        return dict.fromkeys(weights, 0)
-    parts = {name: total * weight // whole for name, weight in weights.items()}
-    left = total - sum(parts.values())
-    by_claim = sorted(weights, key=lambda name: (-(total * weights[name] % whole), -weights[name], name))
-    for name in by_claim[:left]:
-        parts[name] += 1
-    return parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +42,21 @@ def apportion(cards: int, basis_points: Mapping[str, int]) -> Apportioned:
     parts = largest_remainder(cards, {**basis_points, _POOL: WHOLE - given})
     pool = parts.pop(_POOL)
     return Apportioned(parts, pool)
+
+
+def beside(cards: int, shared: Apportioned, aside: Mapping[str, int]) -> Apportioned:
+    """What of ``shared`` is there while others still have the cards of ``aside``.
+
+    ``aside`` is by queue: a queue gets its own cards less those set aside for it, so that nobody has them twice; '' is
+    for nobody. What is then still too much comes out of the common pool first, then out of every queue alike. Quotas,
+    pool and what is set aside add up to ``cards``; where more than all is set aside, nothing is left.
+    """
+    if not any(aside.values()):
+        return shared
+    left = max(0, cards - sum(aside.values()))
+    nominal = {name: max(0, own - aside.get(name, 0)) for name, own in shared.nominal.items()}
+    given = sum(nominal.values())
+    return Apportioned(nominal, left - given) if given <= left else Apportioned(largest_remainder(left, nominal), 0)
 
 
 def capped_split(total: int, weights: Mapping[str, int], caps: Mapping[str, int]) -> dict[str, int]:

@@ -1,6 +1,7 @@
 """A division as JSON, the same in the history and in the API. Pure.
 
 {"cards": {group: cards},
+ "aside": {group: {queue: cards}},   left out where queues of others have none
  "queues": {queue: {"rank", "strict", "reclaims",
                     "groups": {group: {"basis_points", "borrow_basis_points", "lend_basis_points", "nominal"}}}}}
 """
@@ -19,6 +20,7 @@ def content_of(division: Division) -> Content:
     shared_out = divide(division)
     return {
         "cards": dict(sorted(division.cards.items())),
+        **({"aside": {group: dict(parts) for group, parts in division.aside.items()}} if division.aside else {}),
         "queues": {
             name: {
                 "rank": queue.rank,
@@ -53,4 +55,4 @@ def division_from(content: Content) -> Division:
         )
         for name, queue in content["queues"].items()
     }
-    return Division(Plan(queues), dict(content["cards"]))
+    return Division(Plan(queues), dict(content["cards"]), content.get("aside", {}))

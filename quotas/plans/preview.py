@@ -67,24 +67,25 @@ def plan_preview(*, viewer: Actor, cluster: Cluster, plan: Plan) -> PlanPreview:
     """What saving ``plan`` would do. Raises NotAllowed, and InvalidInput as saving would."""
     require(viewer, Action.SHARES_MANAGE)
     before = stored(cluster)
-    return _preview(cluster, before, proposed(cluster, before, plan))
+    return division_preview(cluster, before, proposed(cluster, before, plan))
 
 
 def rollback_preview(*, viewer: Actor, cluster: Cluster, number: int) -> PlanPreview:
     """What going back to a version would do. Raises NotAllowed, NotFound."""
     require(viewer, Action.SHARES_MANAGE)
     before = stored(cluster)
-    return _preview(cluster, before, restored(cluster, before, number))
+    return division_preview(cluster, before, restored(cluster, before, number))
 
 
 def recount_preview(*, viewer: Actor, cluster: Cluster) -> PlanPreview:
     """What dividing the cards of this moment would do. Raises NotAllowed."""
     require(viewer, Action.SHARES_MANAGE)
     before = stored(cluster)
-    return _preview(cluster, before, Division(before.division.plan, cards_now(cluster, before)))
+    return division_preview(cluster, before, Division(before.division.plan, cards_now(cluster, before), before.aside))
 
 
-def _preview(cluster: Cluster, before: Stored, after: Division) -> PlanPreview:
+def division_preview(cluster: Cluster, before: Stored, after: Division) -> PlanPreview:
+    """What dividing the cluster so would do."""
     live = live_jobs(cluster)
     now = foresee(before.division, live.holdings, live.waiting)
     then = foresee(after, live.holdings, live.waiting)

@@ -70,7 +70,7 @@ def plan_recount(*, actor: Actor, cluster: Cluster, expected_version: int, reaso
     require(actor, Action.SHARES_MANAGE)
     reason = checked_reason(reason)
     before = expected(cluster, expected_version)
-    after = Division(before.division.plan, cards_now(cluster, before))
+    after = Division(before.division.plan, cards_now(cluster, before), before.aside)
     act = Act("quota.recount", QuotaVersion.Cause.NODES, actor=actor, reason=reason)
     return write(cluster, before, after, act) or newest_version(cluster)
 
@@ -95,7 +95,7 @@ def plan_follow(cluster: Cluster, now: datetime) -> QuotaVersion | None:
     return write(
         cluster,
         before,
-        Division(before.division.plan, cards),
+        Division(before.division.plan, cards, before.aside),
         Act("quota.recount", QuotaVersion.Cause.NODES, origin=CONSOLE),
     )
 
@@ -111,7 +111,7 @@ def proposed(cluster: Cluster, before: Stored, plan: Plan) -> Division:
     if found := problems(merged, before.division.plan, queues=before.queue_ids, groups=before.group_ids):
         raise errors.refused(found)
     named = {group for part in plan.queues.values() for group in part.groups}
-    return Division(merged, cards_of_change(cluster, before, named))
+    return Division(merged, cards_of_change(cluster, before, named), before.aside)
 
 
 def restored(cluster: Cluster, before: Stored, number: int) -> Division:
@@ -125,7 +125,7 @@ def restored(cluster: Cluster, before: Stored, number: int) -> Division:
         part = old.queue(name)
         groups = {group: part.part(group) for group in before.group_ids}
         queues[name] = QueuePart(part.rank, part.strict, part.reclaims, groups)
-    return Division(Plan(queues), cards_now(cluster, before))
+    return Division(Plan(queues), cards_now(cluster, before), before.aside)
 
 
 def newest_version(cluster: Cluster) -> QuotaVersion | None:

@@ -23,6 +23,7 @@ from clusters.models import Cluster, Node
 from quotas.domain.plan import Division, GroupPart, Plan, QueuePart, diff, divide
 from quotas.domain.recount import NodeCards, fit_cards
 from quotas.models import GroupCards, QuotaVersion, Share, TeamQueue
+from quotas.plans.aside import Aside, Found, aside_keep, found_of
 from quotas.plans.content import content_of
 
 CONSOLE = "console"
@@ -40,6 +41,12 @@ class Stored:
     queue_ids: Mapping[str, int]
     group_ids: Mapping[str, int]
     uncounted: frozenset[str]  # groups whose cards were never taken into a division
+    found: Found  # what queues of others have by now
+
+    @property
+    def aside(self) -> Aside:
+        """What a division made now sets aside."""
+        return self.found.aside()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,20 +64,22 @@ class Act:
 
 
 def stored(cluster: Cluster) -> Stored:
-    """Six queries, whatever the size."""
+    """Seven queries, whatever the size."""
     groups = dict(cluster.groups.values_list("slug", "pk"))
     counted = {row.group_id: row for row in GroupCards.objects.filter(group__cluster=cluster)}
     waiting = {slug: row for slug, pk in groups.items() if (row := counted.get(pk)) and row.waiting is not None}
     newest = QuotaVersion.objects.filter(cluster=cluster).order_by("-number").values_list("number", flat=True).first()
     plan, queue_ids = _plan(cluster)
+    found = found_of(cluster)
     return Stored(
         number=newest or 0,
-        division=Division(plan, divided_cards(cluster)),
+        division=Division(plan, divided_cards(cluster), found.counted()),
         waiting={slug: row.waiting or 0 for slug, row in waiting.items()},
         waiting_since=min((row.waiting_since for row in waiting.values() if row.waiting_since), default=None),
         queue_ids=queue_ids,
         group_ids=groups,
         uncounted=frozenset(slug for slug, pk in groups.items() if pk not in counted),
+        found=found,
     )
 
 
@@ -127,15 +136,19 @@ def locked(cluster: Cluster) -> Stored:
     return stored(cluster)
 
 
-def write(cluster: Cluster, before: Stored, after: Division, act: Act) -> QuotaVersion | None:
-    """Make ``after`` hold; None where it does already. Call it with what :func:`locked` gave, in its transaction."""
+def write(cluster: Cluster, before: Stored, after: Division, act: Act, *, always: bool = False) -> QuotaVersion | None:
+    """Make ``after`` hold; None where it does already, unless a version is ``always`` wanted.
+
+    Call it with what :func:`locked` gave, in its transaction.
+    """
     if not transaction.get_connection().in_atomic_block:
         raise RuntimeError("a division is changed inside the transaction that locked it")
     difference = diff(before.division, after)
+    aside_keep(before.found)
     if difference or before.uncounted:
         _keep_cards(before, after)
         _keep_plan(before, after)
-    if not difference:
+    if not (difference or always):
         return None
     number = _keep_found(cluster, before)
     version = _version(cluster, number + 1, after, act)

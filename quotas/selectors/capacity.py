@@ -14,7 +14,10 @@ SELECT g.id,
        MAX(c.cards),
        COALESCE(SUM(GREATEST(n.installed - n.outside - h.cards, 0) - n.free), 0),
        COALESCE(SUM(h.ending), 0),
-       COALESCE(SUM(n.outside), 0)
+       COALESCE(SUM(n.outside), 0),
+       (SELECT COALESCE(SUM((f.counted->>g.slug)::int), 0)
+          FROM clusters_foundqueue f
+         WHERE f.cluster_id = g.cluster_id)
   FROM clusters_nodegroup g
   LEFT JOIN quotas_groupcards c ON c.group_id = g.id
   LEFT JOIN clusters_node n ON n.group_id = g.id
@@ -33,6 +36,6 @@ def card_counts(groups: Collection[int] | None = None) -> dict[int, CardCounts]:
     with connection.cursor() as cursor:
         cursor.execute(_COUNTS, {"groups": None if groups is None else list(groups)})
         return {
-            group: CardCounts(int(capacity), divided, int(out), int(releasing), int(outside))
-            for group, capacity, divided, out, releasing, outside in cursor.fetchall()
+            group: CardCounts(int(capacity), divided, int(out), int(releasing), int(outside), int(aside))
+            for group, capacity, divided, out, releasing, outside, aside in cursor.fetchall()
         }

@@ -17,6 +17,7 @@ from clusters.backends.kueue_volcano.client import Exists, KubeClient, Missing
 from clusters.backends.kueue_volcano.clients import client_of, clients_of, fresh_client
 from clusters.backends.kueue_volcano.credentials import Account
 from clusters.backends.kueue_volcano.discovery import lacking
+from clusters.backends.kueue_volcano.found import Finder, Place
 from clusters.backends.kueue_volcano.inference import deployment_manifest
 from clusters.backends.kueue_volcano.inventory import cluster_inventory
 from clusters.backends.kueue_volcano.lists import FOLLOWED, list_all
@@ -33,6 +34,7 @@ from clusters.contract import (
     BackendError,
     Capability,
     ClusterInventory,
+    FoundQueues,
     LogChunk,
     Observation,
     QuotaPlan,
@@ -46,7 +48,7 @@ from clusters.contract import (
     WorkloadSpec,
 )
 from clusters.facts_codec import facts_from_json
-from clusters.models import Cluster, ObservedWorkload
+from clusters.models import Cluster, Node, ObservedWorkload
 from clusters.preflight.survey import Survey
 
 INFERENCE = "inference"
@@ -208,6 +210,16 @@ class KueueVolcanoBackend:
 
     def survey(self, now: datetime) -> Survey:
         return Surveyor(clients_of(self._cluster), self._installation).survey(now)
+
+    def found_queues(self) -> FoundQueues:
+        clients = clients_of(self._cluster)
+        groups = Node.objects.filter(cluster=self._cluster).exclude(group=None)
+        places = {
+            name: Place(group, resource)
+            for name, group, resource in groups.values_list("name", "group__slug", "group__resource")
+        }
+        finder = Finder(clients[Account.RUNTIME], clients.get(Account.QUOTA), self._installation, places)
+        return finder.found_queues(datetime.now(UTC))
 
     def tidy(self) -> TidyReport:
         return TidyReport() if self._snapshot is None else tidy(self._objects, self._snapshot, self._shape)

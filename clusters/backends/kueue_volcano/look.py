@@ -11,6 +11,7 @@ import msgspec
 from clusters.backends.kueue_volcano.client import KubeClient
 from clusters.backends.kueue_volcano.credentials import Connection
 from clusters.backends.kueue_volcano.discovery import lacking
+from clusters.backends.kueue_volcano.names import CLUSTER_QUEUES, WORKLOADS, Kind
 from clusters.contract import Part, Rejected, Unauthorized
 
 WHO_AM_I = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
@@ -38,6 +39,10 @@ class _ReviewStatus(msgspec.Struct):
     userInfo: _User = msgspec.field(default_factory=_User)
 
 
+class _Items(msgspec.Struct):
+    items: list[msgspec.Raw] = []
+
+
 class _Review(msgspec.Struct):
     status: _ReviewStatus = msgspec.field(default_factory=_ReviewStatus)
 
@@ -56,6 +61,22 @@ def first_look(connection: Connection) -> Answer:
         except msgspec.MsgspecError as error:
             raise Rejected("no_api_server", str(error)) from None
     return Answer(user=user[:USER_MAX], version=version.gitVersion[:USER_MAX], lacks=lacks)
+
+
+def has_others(connection: Connection) -> bool:
+    """Whether somebody else has made admission queues there, or work waits or runs in some. Two small reads.
+
+    What the account may not ask, and what does not exist, says nothing. Raises the contract's errors.
+    """
+    with closing(KubeClient(connection, read_only=True)) as client:
+        return any(_has_some(client, kind) for kind in (CLUSTER_QUEUES, WORKLOADS))
+
+
+def _has_some(client: KubeClient, kind: Kind) -> bool:
+    try:
+        return bool(msgspec.json.decode(client.get(kind.path(), {"limit": "1"}), type=_Items).items)
+    except (Rejected, Unauthorized, msgspec.MsgspecError):
+        return False
 
 
 def _who_am_i(client: KubeClient) -> str:

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from clusters.backends.kueue_volcano.credentials import Account
 from clusters.backends.kueue_volcano.kubeconfig import SIZE_MAX
 from clusters.connect import Connected, Upload, credentials_replace
-from clusters.models import Cluster
+from clusters.models import Cluster, ClusterMode
 from common.errors import DomainError, InvalidInput
 from quotas.cluster_services import cluster_open
 
@@ -29,6 +29,9 @@ class Command(BaseCommand):
         parser.add_argument("--one-for-all", action="store_true", help="use the account of --runtime for everything")
         parser.add_argument("--context", default="", help="the context to use in each file")
         parser.add_argument("--default", action="store_true", help="jobs go here first")
+        parser.add_argument(
+            "--mode", choices=[mode.value for mode in ClusterMode], help="begin so; else by what is found there"
+        )
         parser.add_argument("--replace", action="store_true", help="the cluster exists: replace its credentials")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -44,7 +47,8 @@ class Command(BaseCommand):
 
     def _connect(self, name: str, upload: Upload, options: dict[str, Any]) -> Connected:
         if not options["replace"]:
-            return cluster_open(actor=None, name=name, upload=upload, is_default=options["default"])
+            mode = ClusterMode(options["mode"]) if options["mode"] else None
+            return cluster_open(actor=None, name=name, upload=upload, is_default=options["default"], mode=mode)
         cluster = Cluster.objects.filter(name__iexact=name).first()
         if cluster is None:
             raise CommandError(f"There is no cluster of the name {name}.")
