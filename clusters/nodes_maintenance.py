@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -194,10 +194,11 @@ def _taken_by(row: Maintenance) -> Q:
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Planned maintenance by cluster, and the healthy cards of every open node by group."""
+    """Planned maintenance and open nodes by cluster, and the healthy cards of every open node by group."""
 
     windows: Mapping[int, tuple[Window, ...]]
     rooms: Mapping[int, Mapping[str, int]]
+    nodes: Mapping[int, Collection[str]]
 
     def placement(
         self,
@@ -208,13 +209,17 @@ class Windows:
         limit: timedelta | None,
         now: datetime,
     ) -> Placement:
-        """Where a job may go that is handed over now. Jobs without cards go anywhere."""
-        if group_id is None or not self.windows.get(cluster_id):
+        """Where a job may go that starts now. One without cards may use every node of the cluster."""
+        if not self.windows.get(cluster_id):
             return Placement()
-        return placement(self.windows[cluster_id], self.rooms.get(group_id, {}), now, limit, pods, cards_per_pod)
+        if group_id is None:
+            rooms: Mapping[str, int] = dict.fromkeys(self.nodes[cluster_id], pods)  # any node holds all of it
+        else:
+            rooms = self.rooms.get(group_id, {})
+        return placement(self.windows[cluster_id], rooms, now, limit, pods, cards_per_pod)
 
 
-NO_WINDOWS = Windows({}, {})
+NO_WINDOWS = Windows({}, {}, {})
 
 
 def planned_windows(cluster_ids: Iterable[int], now: datetime) -> Windows:
@@ -224,14 +229,16 @@ def planned_windows(cluster_ids: Iterable[int], now: datetime) -> Windows:
         return NO_WINDOWS
     open_for_work = (NodeHealth.READY.value, NodeHealth.DEGRADED.value)
     rooms: dict[int, dict[str, int]] = defaultdict(dict)
+    names: dict[int, list[str]] = defaultdict(list)
     for node in Node.objects.filter(cluster__in={row.cluster_id for row in rows}, health__in=open_for_work):
+        names[node.cluster_id].append(node.name)
         if node.group_id is not None:
             rooms[node.group_id][node.name] = node.installed - node.sick
     windows: dict[int, list[Window]] = defaultdict(list)
     for row in rows:
         nodes = frozenset(rooms[row.group_id]) if row.group_id is not None else frozenset({row.node})
         windows[row.cluster_id].append(Window(nodes, row.starts_at, row.ends_at))
-    return Windows({pk: tuple(found) for pk, found in windows.items()}, rooms)
+    return Windows({pk: tuple(found) for pk, found in windows.items()}, rooms, names)
 
 
 @dataclass(frozen=True, slots=True)

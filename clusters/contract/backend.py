@@ -24,6 +24,7 @@ class Capability(StrEnum):
     TOPOLOGY = "topology"
     WATCH = "watch"
     NODES = "nodes"
+    STEER = "steer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,18 @@ class Scalable(Protocol):
 
     def scale(self, ref: WorkloadRef, replicas: int) -> None:
         """At least 1; not for one that is held. A missing object is success. Saying it twice changes nothing."""
+
+
+@runtime_checkable
+class Steerable(Protocol):
+    """STEER: change on which nodes an attempt that still waits is not placed. It keeps its place in the queue."""
+
+    def steer(self, ref: WorkloadRef, avoid_nodes: tuple[str, ...]) -> None:
+        """These nodes, sorted, instead of those it avoided before (`WorkloadFacts.avoid_nodes`).
+
+        What has been admitted stays as it is: a backend does nothing then, or raises Rejected. A missing object is
+        success. Not for services.
+        """
 
 
 @runtime_checkable

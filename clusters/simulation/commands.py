@@ -124,6 +124,16 @@ class SetPriority:
 
 
 @dataclass(frozen=True, slots=True)
+class Steer:
+    """On which nodes a workload that waits is not placed. One that holds quota stays as it is."""
+
+    kind: ClassVar[str] = "steer"
+    at_ms: int
+    name: str
+    avoid: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SetQuotas:
     """All team queues and the common pool, in one step. Never evicts; queues left out are removed.
 
@@ -134,6 +144,7 @@ class SetQuotas:
     at_ms: int
     queues: tuple[QueueDef, ...]
     pool: tuple[tuple[str, int], ...] = ()
+    slowdowns: tuple[tuple[str, int], ...] = ()  # (node group, run time per mille of that on whole cards)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +155,6 @@ class SetNodes:
     at_ms: int
     nodes: tuple[NodeDef, ...]
     groups: tuple[Group, ...] = ()
-    slowdowns: tuple[tuple[str, int], ...] = ()  # (node group, run time per mille of that on whole cards)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +223,7 @@ Command = (
     | Delete
     | SetActive
     | SetPriority
+    | Steer
     | SetQuotas
     | SetNodes
     | Cordon
@@ -226,7 +237,7 @@ Command = (
 _KINDS: dict[str, type[Command]] = {
     cls.kind: cls
     for cls in (
-        Submit, Scale, Delete, SetActive, SetPriority, SetQuotas, SetNodes, Cordon, NodePower, Sicken, ExitPod,
+        Submit, Scale, Delete, SetActive, SetPriority, Steer, SetQuotas, SetNodes, Cordon, NodePower, Sicken, ExitPod,
         EvictPod, HoldQueue,
     )
 }  # fmt: skip

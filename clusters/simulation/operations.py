@@ -92,15 +92,21 @@ def _set_priority(state: State, command: c.SetPriority) -> None:
             state.rerank(workload, command.priority)
 
 
+def _steer(state: State, command: c.Steer) -> None:
+    for workload in services.named(state.world, command.name):
+        if workload.stage is Stage.QUEUED and workload.spec.avoid != command.avoid:
+            state.steer(workload, command.avoid)
+
+
 def _set_quotas(state: State, command: c.SetQuotas) -> None:
     world = state.world
+    world.slowdowns = dict(command.slowdowns)
     wanted = {definition.name: definition for definition in command.queues}
     gone = [name for name in world.queues if name not in wanted]
     for name in gone:
         del world.queues[name]
         state.changed_queues.discard(name)
         state.removed_queues.add(name)
-    world.slowdowns = dict(command.slowdowns)
     changed = [name for name, definition in wanted.items() if _set_queue(state, definition)]
     pool = dict(command.pool)
     if gone or changed or pool != world.pool:
@@ -242,6 +248,7 @@ _HANDLERS: dict[type, Callable[[State, Any], None]] = {
     c.Delete: _delete,
     c.SetActive: _set_active,
     c.SetPriority: _set_priority,
+    c.Steer: _steer,
     c.SetQuotas: _set_quotas,
     c.SetNodes: _set_nodes,
     c.Cordon: _cordon,

@@ -14,7 +14,7 @@ from heapq import heapify, heappop, heappush
 from clusters.simulation.holders import Holders
 from clusters.simulation.placement import Floor
 from clusters.simulation.quota import Ledger
-from clusters.simulation.world import ALIVE, Queue, Shape, Stage, Workload, World
+from clusters.simulation.world import ALIVE, Queue, Shape, Spec, Stage, Workload, World
 
 # Order of events inside one millisecond: facts first, then the gate, then the executor.
 NODE_LOST, WORKLOAD, RETRY, CYCLE, ROUND = range(5)
@@ -225,13 +225,20 @@ class State:
 
     def rerank(self, workload: Workload, priority: int) -> None:
         """Another priority for a workload that waits or holds quota; everybody is tried again by the new order."""
+        self._respecify(workload, replace(workload.spec, priority=priority))
+
+    def steer(self, workload: Workload, avoid: tuple[str, ...]) -> None:
+        """Other nodes to avoid for a workload that waits; its place in the queue is kept."""
+        self._respecify(workload, replace(workload.spec, avoid=avoid))
+
+    def _respecify(self, workload: Workload, spec: Spec) -> None:
         waits = workload.waits
         holders = self._holders_of(workload)
         if waits:
             self._leave_line(workload)  # while its shape is still the old one
         if holders is not None:
             holders.remove(workload)
-        workload.spec = replace(workload.spec, priority=priority)
+        workload.spec = spec
         if holders is not None:
             holders.insert(workload)
         if waits:

@@ -21,6 +21,7 @@ class Effect(StrEnum):
     RELEASE = "release"
     PRIORITY = "priority"
     SCALE = "scale"
+    STEER = "steer"  # to other nodes, while it waits
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,9 +117,12 @@ def _shown(job: JobView, derived: Derived) -> _Shown:
             return _Shown(JobState.QUEUED, Reason(ReasonCode.HELD, derived.reason.facts))
         if job.rest is not None:
             return _Shown(JobState.QUEUED, job.rest.reason)
-        if derived.held and job.reason.code is ReasonCode.PREEMPTED_BY_PERSON:
+        if derived.held and job.reason.code in _OUT_FOR_A_WHILE:
             return _Shown(JobState.QUEUED, job.reason)  # being let back into the queue
     return _Shown(JobState(derived.state.value), derived.reason)
+
+
+_OUT_FOR_A_WHILE = frozenset({ReasonCode.PREEMPTED_BY_PERSON, ReasonCode.WAITING_FOR_MAINTENANCE})
 
 
 def _own_stop_cause(job: JobView, facts: WorkloadFacts, derived: Derived, now: datetime) -> str | None:

@@ -20,6 +20,7 @@ from clusters.contract import (
     Prioritised,
     Scalable,
     SchedulerBackend,
+    Steerable,
     WorkloadRef,
     WorkloadSpec,
 )
@@ -41,7 +42,7 @@ class Step:
     loaded: Loaded
     move: Move
     older: Older
-    avoid_nodes: tuple[str, ...] = ()  # sorted; on which the attempt that it makes is not placed
+    avoid_nodes: tuple[str, ...] = ()  # sorted; on which the attempt that it makes or steers is not placed
 
 
 class CalledFor(StrEnum):
@@ -235,4 +236,7 @@ def _carried_out(work: _Work, effect: Effect, called: Called) -> Called:
         case Effect.SCALE:
             assert isinstance(work.door, Scalable)
             work.door.scale(work.ref, work.replicas)
+        case Effect.STEER:
+            assert isinstance(work.door, Steerable)
+            work.door.steer(work.ref, work.step.avoid_nodes)
     return called

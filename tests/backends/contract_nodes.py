@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
-from clusters.contract import Capability, NodeFacts, NodeKeeper, NodeTrouble, Rejected, WorkloadSpec
-from tests.backends.contract_stage import CARDS, NODES, ContractBase, Stage, is_running, spec_of
+from clusters.contract import Capability, NodeFacts, NodeKeeper, NodeTrouble, Rejected, Steerable, WorkloadSpec
+from tests.backends.contract_stage import CARDS, NODES, ContractBase, Stage, is_running, ref_of, spec_of
 
 
 class NodesContract(ContractBase):
@@ -78,6 +80,24 @@ class NodesContract(ContractBase):
         spec = spec_of(avoid_nodes=tuple(names[:-1]))
         self.running(ready, spec)
         assert self.home(ready, spec) == wanted
+
+    def test_one_that_waits_is_steered_to_other_nodes_and_keeps_its_place(self, ready: Stage) -> None:
+        backend = ready.backend()
+        assert (Capability.STEER in backend.capabilities) == isinstance(backend, Steerable)
+        if not isinstance(backend, Steerable):
+            pytest.skip("this backend cannot change where an attempt goes")
+        names = sorted(self.nodes(ready))
+        blocker, spec = spec_of(1, pods=NODES), spec_of(2)
+        self.running(ready, blocker)
+        backend.submit(spec)
+        before = self.until(ready, spec, lambda row: row.facts.wait is not None)
+        for avoid in (tuple(names[1:]), tuple(names[:-1]), tuple(names[:-1])):
+            ready.backend().steer(ref_of(spec), avoid)  # type: ignore[attr-defined]
+            row = self.until(ready, spec, lambda row, avoid=avoid: row.facts.avoid_nodes == avoid)  # type: ignore[misc]
+        assert (row.uid, row.facts.created_at) == (before.uid, before.facts.created_at)
+        ready.backend().stop(ref_of(blocker), timedelta(0))
+        self.until(ready, spec, is_running)
+        assert self.home(ready, spec) == names[-1]
 
     def home(self, stage: Stage, spec: WorkloadSpec) -> str:
         (row,) = self.look(stage, spec)

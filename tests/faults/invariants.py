@@ -163,6 +163,7 @@ def _calls_are_few(faults: int) -> Iterator[str]:
         "set_active": 2 + faults,
         "set_priority": 1 + faults,
         "scale": 2 + faults,
+        "steer": 1 + faults,
     }
     for kind, most in bounds.items():
         for name, count in rows(

@@ -28,6 +28,7 @@ from clusters.simulation.commands import (
     SetPriority,
     SetQuotas,
     Sicken,
+    Steer,
     Submit,
     command_from_dict,
     command_to_dict,
@@ -222,6 +223,11 @@ class ClusterMachine(RuleBasedStateMachine):
     @rule(data=st.data(), priority=st.sampled_from((100, 200, 300)))
     def change_priority(self, data: st.DataObject, priority: int) -> None:
         self.do(SetPriority(self.now, data.draw(st.sampled_from(sorted(self.expected))), priority))
+
+    @precondition(lambda self: self.expected)
+    @rule(data=st.data(), avoid=st.sets(st.sampled_from(sorted(NODES))))
+    def steer(self, data: st.DataObject, avoid: set[str]) -> None:
+        self.do(Steer(self.now, data.draw(st.sampled_from(sorted(self.expected))), tuple(sorted(avoid))))
 
     @precondition(lambda self: self.expected)
     @rule(data=st.data(), rank=st.integers(0, 2), code=st.sampled_from((0, 1)))

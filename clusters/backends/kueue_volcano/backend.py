@@ -27,6 +27,7 @@ from clusters.backends.kueue_volcano.mirror import Mirror
 from clusters.backends.kueue_volcano.objects import Objects, heads_of
 from clusters.backends.kueue_volcano.settings import accelerator_names, shape_of
 from clusters.backends.kueue_volcano.snapshot import Snapshot
+from clusters.backends.kueue_volcano.steering import job_patch, workload_patch
 from clusters.backends.kueue_volcano.surveying import Surveyor
 from clusters.backends.kueue_volcano.tidying import tidy
 from clusters.contract import (
@@ -64,6 +65,7 @@ class KueueVolcanoBackend:
             Capability.NODES,
             Capability.PRIORITY,
             Capability.SCALE,
+            Capability.STEER,
             Capability.TOPOLOGY,
             Capability.WATCH,
         }
@@ -137,18 +139,34 @@ class KueueVolcanoBackend:
             wanted = 0 if held else int(found.annotations.get(names.PODS, "1"))
             self._client.merge(kind.path(ref.space, ref.object_name), {"spec": {"replicas": wanted}})
             return
-        selector = {"labelSelector": f"{names.WORKLOAD_JOB_UID}={found.uid}"}
+        for workload in self._workloads_of(ref, found.uid):
+            self._client.merge(names.WORKLOADS.path(ref.space, workload), {"spec": {"active": not held}})
+
+    def _workloads_of(self, ref: WorkloadRef, job_uid: str) -> list[str]:
+        """Their names. Raises Retryable while the gate has not made one."""
+        selector = {"labelSelector": f"{names.WORKLOAD_JOB_UID}={job_uid}"}
         workloads = heads_of(self._client.get(names.WORKLOADS.path(ref.space), selector))
         if not workloads:
             raise Retryable("not_picked_up", f"no workload of {ref.space}/{ref.object_name} yet")
-        for workload in workloads:
-            self._client.merge(names.WORKLOADS.path(ref.space, workload.name), {"spec": {"active": not held}})
+        return [workload.name for workload in workloads]
 
     def set_priority(self, ref: WorkloadRef, priority: int) -> None:
         kind = _kind_of(ref)
         if self._objects.find(kind, ref) is not None:
             labels = {names.PRIORITY_CLASS: names.priority_class(priority)}
             self._merge(kind, ref, {"metadata": {"labels": labels}})
+
+    def steer(self, ref: WorkloadRef, avoid_nodes: tuple[str, ...]) -> None:
+        """The Workload before the Job, which a look reads: done halfway, it is done again."""
+        found = self._objects.find(names.JOBS, ref)
+        if found is None:
+            return
+        for workload in self._workloads_of(ref, found.uid):
+            path = names.WORKLOADS.path(ref.space, workload)
+            patch = workload_patch(self._client.get(path), avoid_nodes)
+            if patch is not None:
+                self._client.merge(path, patch)
+        self._merge(names.JOBS, ref, job_patch(avoid_nodes))
 
     def scale(self, ref: WorkloadRef, replicas: int) -> None:
         if self._objects.find(names.DEPLOYMENTS, ref) is not None:

@@ -50,6 +50,7 @@ from clusters.backends.kueue_volcano.pods import (
 )
 from clusters.backends.kueue_volcano.quantities import number
 from clusters.backends.kueue_volcano.replicas import service_facts
+from clusters.backends.kueue_volcano.steering import avoided
 from clusters.backends.kueue_volcano.wire import Deployment, Job, Pod, PodGroup, Workload
 from clusters.contract import Outcome, WorkloadFacts
 
@@ -94,6 +95,7 @@ def _gang_facts(bundle: Bundle, job: Job | None, around: Surroundings) -> Worklo
         evictions=gate.evictions,
         eviction_cause=gate.cause if told is None else None,
         evicted_by=around.job_of(gate.beneficiary) if gate.beneficiary and told is None else None,
+        avoid_nodes=avoided(job.metadata.annotations.avoids) if job is not None else (),
         ending=gate.leaving or (bool(there) and (verdict is not None or told is not None or gate.reserved_at is None)),
         pods=tuple(pod_facts(pod, ranks[pod.metadata.name], pod_cards(pod, size), around.lost) for pod in pods),
         outcome=verdict.outcome if verdict is not None else None,

@@ -14,6 +14,7 @@ from clusters.backends.kueue_volcano import names
 from clusters.backends.kueue_volcano.frameworks import TORCH_PORT, is_launched_by_rank_0
 from clusters.backends.kueue_volcano.pods_template import object_labels, pod_template
 from clusters.backends.kueue_volcano.shape import ClusterShape, Manifest, check_spec
+from clusters.backends.kueue_volcano.steering import avoidance
 from clusters.contract import DEVICE_VARIABLES, Rejected, WorkloadSpec
 
 SECRET_BYTES_MAX = 512 * 1024
@@ -67,6 +68,7 @@ def workload_metadata(spec: WorkloadSpec, shape: ClusterShape) -> Manifest:
         names.DISPLAY_NAME: spec.display_name,
         names.PODS: str(spec.pods),
         names.CARDS: str(spec.cards_per_pod),
+        **({names.AVOIDS: avoidance(spec.avoid_nodes)} if spec.avoid_nodes else {}),
     }
     if spec.node_group is not None:
         annotations[names.RESOURCE] = shape.group(spec.node_group).resource

@@ -22,6 +22,7 @@ PODS = "sluice.dev/pods"  # pods of the gang, or replicas
 CARDS = "sluice.dev/cards-per-pod"
 RESOURCE = "sluice.dev/card-resource"
 DISPLAY_NAME = "sluice.dev/display-name"
+AVOIDS = "sluice.dev/avoids"  # names of nodes, by comma, as its affinity has them
 HOSTFILE = "sluice.dev/hostfile"  # of MPI, one host a line; pods read it as a file
 MACHINEFILE = "sluice.dev/machinefile"  # the same for launchers that write host:slots
 

@@ -27,6 +27,7 @@ from clusters.backends.kueue_volcano.shape import (
     Manifest,
     mounts_of,
 )
+from clusters.backends.kueue_volcano.steering import elsewhere
 from clusters.contract import DEVICE_VARIABLES, Code, CodeKind, Mount, Rejected, WorkloadSpec
 
 MAIN = "main"
@@ -78,7 +79,7 @@ def pod_template(spec: WorkloadSpec, shape: ClusterShape, *, ranked: bool) -> Ma
         "securityContext": _pod_security(spec),
         **({"nodeSelector": dict(group.selector)} if group is not None and group.selector else {}),
         **({"tolerations": [_own_taint(group)]} if group is not None else {}),
-        **({"affinity": _elsewhere(spec.avoid_nodes)} if spec.avoid_nodes else {}),
+        **({"affinity": elsewhere(spec.avoid_nodes)} if spec.avoid_nodes else {}),
         **({"imagePullSecrets": [{"name": name} for name in spec.pull_secrets]} if spec.pull_secrets else {}),
         **containers,
         "volumes": _volumes(spec, size, start),
@@ -92,13 +93,6 @@ def pod_template(spec: WorkloadSpec, shape: ClusterShape, *, ranked: bool) -> Ma
 def _own_taint(group: GroupShape) -> Manifest:
     """Nodes with cards are often kept for pods that ask for such cards, by a taint of the cards' own name."""
     return {"key": group.resource, "operator": "Exists", "effect": "NoSchedule"}
-
-
-def _elsewhere(nodes: Iterable[str]) -> Manifest:
-    """On none of these nodes, by their names: labels of a node may lie."""
-    fields = [{"key": "metadata.name", "operator": "NotIn", "values": [node]} for node in nodes]
-    required = {"nodeSelectorTerms": [{"matchFields": fields}]}
-    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
 
 
 def object_labels(spec: WorkloadSpec, shape: ClusterShape) -> dict[str, str]:

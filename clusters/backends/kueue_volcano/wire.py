@@ -33,6 +33,7 @@ class Marks(msgspec.Struct, frozen=True, gc=False):
     pods: str = field(default="", name=names.PODS)
     cards: str = field(default="", name=names.CARDS)
     resource: str = field(default="", name=names.RESOURCE)
+    avoids: str = field(default="", name=names.AVOIDS)
     queue: str = field(default="", name=names.QUEUE_NAME)
     priority_class: str = field(default="", name=names.PRIORITY_CLASS)
     owner_uid: str = field(default="", name=names.WORKLOAD_JOB_UID)

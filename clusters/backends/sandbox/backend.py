@@ -23,7 +23,17 @@ from clusters.contract import (
 )
 from clusters.models import Cluster
 from clusters.preflight.survey import Survey
-from clusters.simulation.commands import Cordon, Delete, QueueDef, Scale, SetActive, SetPriority, SetQuotas, Submit
+from clusters.simulation.commands import (
+    Cordon,
+    Delete,
+    QueueDef,
+    Scale,
+    SetActive,
+    SetPriority,
+    SetQuotas,
+    Steer,
+    Submit,
+)
 from clusters.simulation.logs import tail
 from clusters.simulation.world import Limits, Reclaim, Strategy, Workload, World
 
@@ -33,7 +43,14 @@ class SandboxBackend:
 
     kind: ClassVar[str] = "sandbox"
     capabilities: ClassVar[frozenset[Capability]] = frozenset(
-        {Capability.HOLD, Capability.NODES, Capability.PRIORITY, Capability.SCALE, Capability.TOPOLOGY}
+        {
+            Capability.HOLD,
+            Capability.NODES,
+            Capability.PRIORITY,
+            Capability.SCALE,
+            Capability.STEER,
+            Capability.TOPOLOGY,
+        }
     )
     calls_at_once: ClassVar[int] = 1
     settles_in: ClassVar[timedelta] = timedelta(0)
@@ -77,6 +94,10 @@ class SandboxBackend:
     def set_priority(self, ref: WorkloadRef, priority: int) -> None:
         if not self._is_foreign(ref):
             driver.send(self._cluster, SetPriority(driver.now_ms(), ref.object_name, priority))
+
+    def steer(self, ref: WorkloadRef, avoid_nodes: tuple[str, ...]) -> None:
+        if not self._is_foreign(ref):
+            driver.send(self._cluster, Steer(driver.now_ms(), ref.object_name, avoid_nodes))
 
     def scale(self, ref: WorkloadRef, replicas: int) -> None:
         if not self._is_foreign(ref):

@@ -116,6 +116,7 @@ def workload_facts(world: World, workload: Workload) -> WorkloadFacts:
         wait=wait_of(world, workload),
         unplaceable=workload.unplaceable,
         waiting_release=workload.waiting_release,
+        avoid_nodes=workload.spec.avoid,
         pods=tuple(_pod_facts(workload, pod) for pod in _shown_pods(workload, newest)),
         outcome=workload.outcome,
         outcome_by_policy=workload.outcome_by_policy,

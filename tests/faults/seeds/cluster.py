@@ -44,6 +44,7 @@ from clusters.simulation.commands import (
     SetActive,
     SetPriority,
     SetQuotas,
+    Steer,
     Submit,
     command_to_dict,
 )
@@ -232,6 +233,9 @@ class SimulatedBackend:
 
     def set_priority(self, ref: WorkloadRef, priority: int) -> None:
         self._command("priority", ref, lambda now_ms: SetPriority(now_ms, ref.object_name, priority))
+
+    def steer(self, ref: WorkloadRef, avoid_nodes: tuple[str, ...]) -> None:
+        self._command("steer", ref, lambda now_ms: Steer(now_ms, ref.object_name, avoid_nodes))
 
     def scale(self, ref: WorkloadRef, replicas: int) -> None:
         self._command("scale", ref, lambda now_ms: Scale(now_ms, ref.object_name, replicas))

@@ -16,6 +16,7 @@ from clusters.nodes_cordon import node_cordon
 from clusters.nodes_maintenance import maintenance_cancel, maintenance_plan, maintenances_step
 from clusters.nodes_models import Maintenance, NodeCordon
 from clusters.simulation.commands import Cordon
+from clusters.simulation.world import Workload
 from common.errors import DomainError, InvalidInput, NotAllowed, NotFound
 from jobs.models import Job
 from tests.cast import Cast
@@ -54,9 +55,13 @@ def health(name: str = NODE) -> str:
     return Node.objects.get(name=name).health
 
 
+def found(job: Job) -> Workload:
+    (workload,) = driver.find_workloads(job.cluster, job.attempts.get().object_name)
+    return workload
+
+
 def avoids(job: Job) -> tuple[str, ...]:
-    (found,) = driver.find_workloads(job.cluster, job.attempts.get().object_name)
-    return found.spec.avoid
+    return found(job).spec.avoid
 
 
 def test_its_nodes_are_closed_from_its_start_to_its_end(stage: Stage) -> None:
@@ -108,6 +113,48 @@ def test_a_job_that_fits_nowhere_else_is_kept_back_until_it_is_called_off(stage:
     stage.run(90)
     job.refresh_from_db()
     assert job.state == "running"
+
+
+def test_jobs_that_were_handed_over_before_it_was_planned_are_steered_to_other_nodes(stage: Stage) -> None:
+    blocker = stage.submit("eng-vision-2", cards=32, card_model="h100", command="sleep 600")
+    stage.run(30)
+    endless = stage.submit(cards=8, card_model="h100", command="sleep 600")
+    short = stage.submit(cards=8, card_model="h100", command="sleep 60", max_run_seconds=600)
+    stage.run(30)
+    before = found(endless)
+    assert not before.runs and before.spec.avoid == ()
+    row = plan(stage)
+    stage.run(30)
+    after = found(endless)
+    assert (after.spec.avoid, after.created_ms, after.sequence) == ((NODE,), before.created_ms, before.sequence)
+    assert avoids(short) == () == avoids(blocker)
+    maintenance_cancel(actor=stage.cast.actor("admin"), public_id=row.public_id)
+    stage.run(30)
+    assert avoids(endless) == ()
+
+
+def test_one_that_fits_nowhere_else_is_taken_out_of_the_queue_and_let_back_in_its_old_place(stage: Stage) -> None:
+    stage.submit("eng-vision-2", cards=32, card_model="h100", command="sleep 120", max_run_seconds=600)
+    stage.run(30)
+    job = stage.submit(cards=8, card_model="h100", command="sleep 600")
+    stage.run(30)
+    created = found(job).created_ms
+    row = plan(stage, node="", group="h100")
+    stage.run(180)
+    job.refresh_from_db()
+    assert (job.state, job.reason_code, job.is_held) == ("queued", "waiting_for_maintenance", False)
+    assert not found(job).active  # though the cards that it waited for are free
+    maintenance_cancel(actor=stage.cast.actor("admin"), public_id=row.public_id)
+    stage.run(90)
+    job.refresh_from_db()
+    assert job.state == "running" and (found(job).created_ms, job.attempt_no) == (created, 1)
+
+
+def test_jobs_without_cards_keep_off_too(stage: Stage) -> None:
+    plan(stage)
+    job = stage.submit(cards=0, command="sleep 600")
+    stage.run(4)
+    assert avoids(job) == (NODE,)
 
 
 def test_a_plan_says_what_is_on_its_nodes_and_a_dry_run_keeps_nothing(stage: Stage) -> None:

@@ -14,7 +14,7 @@ from clusters.backends.sandbox.facts import (
     workload_facts,
 )
 from clusters.contract import CardHolder, NodeHealth, PodPhase, SharingMode
-from clusters.simulation.commands import Cordon, NodeDef, NodePower, SetNodes, Sicken
+from clusters.simulation.commands import Cordon, NodeDef, NodePower, SetNodes, Sicken, Steer
 from clusters.simulation.world import Group
 from tests.unit.clusters.simulation.lab import HIGH, LOW, START_MS, Lab
 
@@ -159,6 +159,8 @@ def test_no_fact_is_forgotten() -> None:
             lab.do(Cordon(0, "n1"))
         if step == 1_100:
             lab.hold("small")
+        if step == 1_150:
+            lab.do(Steer(0, "small", ("n1",)))
         for workload in lab.world.workloads.values():
             facts = workload_facts(lab.world, workload)
             for item in fields(facts):
