@@ -102,6 +102,7 @@ class Node(models.Model):
     installed = models.PositiveIntegerField()
     sick = models.PositiveIntegerField(default=0)
     outside = models.PositiveIntegerField(default=0)
+    outsiders = models.JSONField(default=list, db_default=[])  # [{pod, space, scheduler, cards}] of no queue, cut short
     since = models.DateTimeField(null=True, blank=True)
     cpu_millis = models.PositiveBigIntegerField(default=0)
     memory_bytes = models.PositiveBigIntegerField(default=0)
