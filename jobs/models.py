@@ -13,7 +13,16 @@ from accounts.models import Team, User
 from clusters.domain.reasons import KEEPS_TRYING
 from clusters.models import Cluster, NodeGroup
 from common.ids import new_ulid
-from jobs.domain.words import TERMINAL_STATES, WAITING_STATES, Desired, Framework, JobState, Kind, Priority
+from jobs.domain.words import (
+    TERMINAL_STATES,
+    WAITING_STATES,
+    Desired,
+    Framework,
+    JobState,
+    Kind,
+    Priority,
+    priority_value,
+)
 from quotas.models import LocalQueue
 
 
@@ -113,6 +122,11 @@ class Job(models.Model):
     def is_service(self) -> bool:
         """Its pods are replicas that are admitted, placed and scaled one by one."""
         return self.kind == Kind.INFERENCE
+
+    @property
+    def gate_priority(self) -> int:
+        """What gates compare; higher goes first."""
+        return priority_value(Priority(self.priority), Kind(self.kind))
 
     @property
     def keeps_trying(self) -> bool:

@@ -19,6 +19,7 @@ from clusters.domain.reasons import ReasonCode
 from common.phrases import close_up
 from jobs.domain.words import Priority
 from jobs.labels import PRIORITIES
+from jobs.limit_reasons import local_limit, personal_limit
 
 Facts = Mapping[str, Any]
 
@@ -227,6 +228,8 @@ _SENTENCES: dict[str, Callable[[_Known], str]] = {
     ),
     C.WAITING_FOR_CHECK: _plain(lambda: _("Cards are reserved; a check of the cluster has not answered yet.")),
     C.WAITING: _plain(lambda: _("Waiting in the team's queue.")),
+    C.LOCAL_LIMIT: local_limit,
+    C.PERSONAL_LIMIT: personal_limit,
     C.HELD: _held,
     C.PREEMPTED_HIGHER_PRIORITY: _preempted(
         lambda: _("Preempted: inside a team, a higher priority may take cards. It keeps its place in the queue.")

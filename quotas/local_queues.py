@@ -18,6 +18,7 @@ from accounts.actors import Actor
 from accounts.policy import Action, Target, require
 from common.errors import DomainError, FieldProblem, InvalidInput
 from common.names import clean_display_name, slug
+from quotas.limit_fields import UNCHANGED, checked_limits
 from quotas.models import Demand, LocalQueue, TeamQueue
 
 NAME_MAX = 100
@@ -32,7 +33,14 @@ STOPPED = (State.HELD, State.DRAINING)
 
 @transaction.atomic
 def local_queue_create(
-    *, actor: Actor, queue: TeamQueue, name: object, weight: object = 1, dry_run: bool = False
+    *,
+    actor: Actor,
+    queue: TeamQueue,
+    name: object,
+    weight: object = 1,
+    most_cards: object = None,
+    most_cards_each: object = None,
+    dry_run: bool = False,
 ) -> LocalQueue:
     """Add a local queue. One that was closed under this name is the same queue again.
 
@@ -43,6 +51,7 @@ def local_queue_create(
     known = list(LocalQueue.objects.filter(queue=queue))
     problems: list[FieldProblem] = []
     given_name, given_weight = _name(name, known, None, problems), _weight(weight, problems)
+    limits = checked_limits(most_cards, most_cards_each, problems)
     if problems:
         raise InvalidInput(problems)
     if sum(local.state != State.CLOSED for local in known) >= QUEUES_MAX:
@@ -50,9 +59,10 @@ def local_queue_create(
     closed = next((local for local in known if local.name.casefold() == given_name.casefold()), None)
     local = closed or LocalQueue(queue=queue, slug=_free_slug(given_name, known))
     local.name, local.weight, local.is_default = given_name, given_weight, False
+    local.most_cards, local.most_cards_each = limits["most_cards"], limits["most_cards_each"]
     _set_state(local, State.OPEN, actor, "")
     local.save()
-    _record(actor, queue, local, "create", name=given_name, weight=given_weight)
+    _record(actor, queue, local, "create", name=given_name, weight=given_weight, **_given(limits))
     _finish(dry_run)
     return local
 
@@ -64,10 +74,14 @@ def local_queue_change(
     local: LocalQueue,
     name: object = None,
     weight: object = None,
+    most_cards: object = UNCHANGED,
+    most_cards_each: object = UNCHANGED,
     is_default: bool = False,
     dry_run: bool = False,
 ) -> LocalQueue:
     """Give a local queue another name or weight (None = as it is), or make it the one that jobs go to by default.
+
+    Its limits are taken away with None. Lower ones interrupt nothing: what has its cards goes on.
 
     Raises NotAllowed, InvalidInput, DomainError("is_closed").
     """
@@ -79,6 +93,12 @@ def local_queue_change(
         changes["name"] = given_name
     if weight is not None and (given_weight := _weight(weight, problems)) != local.weight:
         changes["weight"] = given_weight
+    limits = checked_limits(
+        local.most_cards if most_cards is UNCHANGED else most_cards,
+        local.most_cards_each if most_cards_each is UNCHANGED else most_cards_each,
+        problems,
+    )
+    changes |= {name: value for name, value in limits.items() if value != getattr(local, name)}
     if problems:
         raise InvalidInput(problems)
     if is_default and not local.is_default:
@@ -169,6 +189,10 @@ def _usable(local: LocalQueue, known: dict[int, LocalQueue]) -> LocalQueue:
     if found.state == State.CLOSED:
         raise DomainError("is_closed", _("This local queue is closed. Add one of the same name to have it again."))
     return found
+
+
+def _given(limits: dict[str, int | None]) -> dict[str, int]:
+    return {name: cards for name, cards in limits.items() if cards is not None}
 
 
 def _set_state(local: LocalQueue, state: LocalQueue.State, actor: Actor, reason: str) -> None:

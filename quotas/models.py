@@ -155,6 +155,10 @@ class LocalQueue(models.Model):
         return self.state in (self.State.OPEN, self.State.HELD)
 
     @property
+    def is_limited(self) -> bool:
+        return self.most_cards is not None or self.most_cards_each is not None
+
+    @property
     def is_stopped(self) -> bool:
         """Nothing starts in it."""
         return self.state in (self.State.HELD, self.State.DRAINING)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from accounts import audit
@@ -169,9 +171,22 @@ def quotas_bring(cluster: Cluster) -> None:
 
 
 def demand_put(
-    *, job_ulid: str, local_queue_id: int, group_id: int | None, owner_id: int, cards: int, attempt_no: int, held: bool
+    *,
+    job_ulid: str,
+    local_queue_id: int,
+    group_id: int | None,
+    owner_id: int,
+    cards: int,
+    attempt_no: int,
+    held: bool,
+    priority: int,
+    since: datetime,
+    let_in: int = 0,
 ) -> None:
-    """Record what a live job asks for; in the caller's transaction."""
+    """Record what a live job's newest attempt asks for; in the caller's transaction.
+
+    It has to be let into its local queue anew, unless an object of it is there already.
+    """
     Demand.objects.update_or_create(
         job_ulid=job_ulid,
         defaults={
@@ -183,6 +198,10 @@ def demand_put(
             "held": held,
         },
     )
+            "priority": priority,
+            "since": since,
+            "let_in": let_in,
+            "asks_from": None,
 
 
 def demands_add(demands: Sequence[Demand]) -> None:
@@ -197,7 +216,18 @@ def demand_resize(job_ulid: str, *, cards: int) -> None:
 
 def demand_hold(job_ulids: Sequence[str], *, held: bool) -> None:
     """These live jobs leave their queue or come back into it; in the caller's transaction."""
-    Demand.objects.filter(job_ulid__in=job_ulids).update(held=held)
+def demand_prioritise(job_ulids: Sequence[str], *, priority: int) -> None:
+    """These live jobs go by another priority from now on; in the caller's transaction."""
+    _in_order(job_ulids).update(priority=priority)
+
+
+    _in_order(job_ulids).update(held=held)
+
+
+def _in_order(job_ulids: Sequence[str]) -> QuerySet[Demand]:
+    """Locked one after the other as by `quotas.limits`, so that nobody waits for somebody who waits for them."""
+    rows = Demand.objects.select_for_update(no_key=True).filter(job_ulid__in=job_ulids).order_by("pk")
+    return Demand.objects.filter(pk__in=rows.values("pk"))
 
 
 def demand_drop(job_ulid: str) -> None:

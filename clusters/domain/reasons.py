@@ -30,6 +30,8 @@ class ReasonCode(StrEnum):
     WAITING_FOR_CHECK = "waiting_for_check"
     WAITING = "waiting"
     WAITING_FOR_MAINTENANCE = "waiting_for_maintenance"
+    LOCAL_LIMIT = "local_limit"
+    PERSONAL_LIMIT = "personal_limit"
     HELD = "held"
     PREEMPTED_HIGHER_PRIORITY = "preempted_higher_priority"
     PREEMPTED_QUOTA_RECLAIMED = "preempted_quota_reclaimed"

@@ -98,4 +98,7 @@ def _continue(job: Job, number: int, at: datetime, *, held: bool) -> None:
         cards=job.cards,
         attempt_no=number,
         held=held,
+        priority=job.gate_priority,
+        since=at,
+        let_in=0 if held else job.cards,
     )

@@ -25,6 +25,7 @@ from jobs.domain.words import AttemptEnd, JobState
 from jobs.models import Job
 from jobs.reconcile.calls import Called, CalledFor, Step, call_all, older_to_clear
 from jobs.reconcile.claims import Claim, claim_due, claim_jobs, give_back
+from jobs.reconcile.limits import wake_next, within_limits
 from jobs.reconcile.load import Loaded, Unreadable, load
 from jobs.reconcile.places import places_of
 from jobs.reconcile.writeback import Outcome, write_back
@@ -63,12 +64,14 @@ def reconcile_loaded(claim: Claim, jobs: Sequence[Loaded | Unreadable]) -> int:
             move = next_move(loaded.view, loaded.sight, loaded.group, now)
             steps.append(Step(loaded, move, older_to_clear(loaded)))
     done = 0
-    for called in call_all(places_of(steps, now), until=claim.until - LEASE_MARGIN):
+    steps = within_limits(places_of(steps, now), now)
+    for called in call_all(steps, until=claim.until - LEASE_MARGIN):
         loaded = called.step.loaded
         with _guarded(claim, loaded.job):
             move, outcome = _concluded(called, timezone.now())
             write_back(claim, loaded, move, outcome, timezone.now())
         done += 1
+    wake_next(steps, timezone.now())
     return done
 
 

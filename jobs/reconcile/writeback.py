@@ -56,7 +56,7 @@ class ClaimLost(Exception):
     """Somebody else has the job now."""
 
 
-_WISHES = ("generation", "attempt_no", "desired", "held", "rests_until")
+_WISHES = ("generation", "attempt_no", "desired", "held", "rests_until", "kind", "priority")
 
 
 def write_back(claim: Claim, loaded: Loaded, move: Move, outcome: Outcome, now: datetime) -> bool:
@@ -261,7 +261,7 @@ def _write_job(loaded: Loaded, locked: Job, move: Move, runs: tuple[RunView, ...
     if state_changed or code_changed:
         _write_event(loaded, reason, runs, at, now)
     if move.next_attempt:
-        _next_attempt(loaded, now, is_out=is_out)
+        _next_attempt(loaded, locked, now, is_out=is_out)
     elif move.state in TERMINAL_STATES and move.ending is not None:
         demand_drop(job.public_id)
     elif rest_is_over:
@@ -308,7 +308,7 @@ def _write_event(loaded: Loaded, reason: Reason, runs: tuple[RunView, ...], at: 
     )
 
 
-def _next_attempt(loaded: Loaded, now: datetime, *, is_out: bool) -> None:
+def _next_attempt(loaded: Loaded, locked: Job, now: datetime, *, is_out: bool) -> None:
     """A retry of ours or a requeue: a new attempt at the tail of its priority (decisions 3 and 5)."""
     job = loaded.job
     number = loaded.attempt.number + 1
@@ -321,4 +321,6 @@ def _next_attempt(loaded: Loaded, now: datetime, *, is_out: bool) -> None:
         cards=job.cards,
         attempt_no=number,
         held=is_out,
+        priority=locked.gate_priority,
+        since=now,
     )

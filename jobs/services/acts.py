@@ -19,7 +19,7 @@ from jobs.domain.words import Desired, JobState
 from jobs.models import Job, JobEvent, JobSync
 from jobs.services.store import attempt_create
 from jobs.services.wishes import Particulars
-from quotas.services import demand_hold, demand_put, demand_resize
+from quotas.services import demand_hold, demand_prioritise, demand_put, demand_resize
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,9 @@ def record_acts(actor: Actor, operation: Operation, acts: Sequence[Act], now: da
     for out in (False, True):
         if ulids := [job.public_id for job in jobs if (job.held or job.rests_until is not None) is out]:
             demand_hold(ulids, held=out)
+    if operation is Operation.PRIORITY:
+        for priority in {job.gate_priority for job in jobs}:
+            demand_prioritise([job.public_id for job in jobs if job.gate_priority == priority], priority=priority)
     JobSync.objects.filter(job__in=jobs).update(due_at=now, failures=0, last_error="")
     insert_many(
         [
@@ -159,6 +162,8 @@ def _restart(act: Act, now: datetime) -> None:
         cards=job.cards,
         attempt_no=job.attempt_no,
         held=False,
+        priority=job.gate_priority,
+        since=now,
     )
 
 

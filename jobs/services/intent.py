@@ -37,6 +37,7 @@ from jobs.services.fields import (
     word_field,
 )
 from jobs.services.lookups import Lookups
+from jobs.services.limits import beyond_limits
 from jobs.services.supplies import Given, supply_fields
 from quotas.models import LocalQueue
 from quotas.selectors import QueuePlace
@@ -92,6 +93,8 @@ def check_intent(actor: Actor, data: Mapping[str, Any], lookups: Lookups | None 
     priority = priority_field(checks, actor, team.pk if team else None, priority_reason)
     group, shape = _group_and_shape(checks, lookups, place, cards, replicas, framework, kind)
     cpu, memory = cpu_and_memory_fields(checks, cards)
+    if local_queue and group and shape:
+        beyond_limits(checks, "cards", local_queue, group.group, shape.cards)
     given = supply_fields(checks, lookups, team, place.cluster, image) if team and place else Given()
     if checks.problems:
         raise InvalidInput(checks.problems)
@@ -124,6 +127,7 @@ class Whereabouts:
 
     place: QueuePlace | None
     group: GroupPlace | None
+    local_queue: LocalQueue | None
     shape: Shape | None
     problems: tuple[FieldProblem, ...]
 
@@ -136,9 +140,11 @@ def check_place(actor: Actor, data: Mapping[str, Any]) -> Whereabouts:
     kind = kind_field(checks)
     cards = cards_field(checks)
     replicas = service_fields(checks, kind)
-    _team, place, _local_queue = _queue(checks, lookups)
+    _team, place, local_queue = _queue(checks, lookups)
     group, shape = _group_and_shape(checks, lookups, place, cards, replicas, framework, kind)
-    return Whereabouts(place, group, shape, tuple(checks.problems))
+    if local_queue and group and shape:
+        beyond_limits(checks, "cards", local_queue, group.group, shape.cards)
+    return Whereabouts(place, local_queue, group, shape, tuple(checks.problems))
 
 
 # --------------------------------------------------------------------------- team, queue, priority, group

@@ -14,6 +14,9 @@ from jobs.domain.choice import Candidate, starts_now
 from jobs.domain.shape import Shape
 from jobs.domain.words import Kind
 from jobs.services.intent import candidates_of, check_place
+from jobs.services.limits import keeps_back
+from quotas.domain.limits import By
+from quotas.models import LocalQueue
 from quotas.selectors import QueuePlace
 from quotas.selectors.places import GroupPlace
 
@@ -31,6 +34,8 @@ class Obstacle(StrEnum):
     LENT = "lent"  # the own share covers it, others have borrowed it
     QUOTA = "quota"  # fewer cards of the group's quota are idle than it needs
     BLOCKS = "blocks"  # enough cards are free, but not together
+    LOCAL_LIMIT = "local_limit"  # its local queue may hold no more cards now
+    PERSONAL_LIMIT = "personal_limit"  # its owner may hold no more in that local queue
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +52,10 @@ class Preview:
     borrowed: int = 0
     problems: tuple[FieldProblem, ...] = ()
     is_service: bool = False  # its replicas start one by one
+    queue: LocalQueue | None = None  # whose limit keeps it back
 
 
+_OF_LIMITS = {By.QUEUE: Obstacle.LOCAL_LIMIT, By.PERSON: Obstacle.PERSONAL_LIMIT}
 _NOT_YET = frozenset({"required", "no_team", "no_queue"})
 """Codes of problems that say nothing against the job, only that more must be known."""
 
@@ -64,6 +71,10 @@ def job_preview(*, actor: Actor, data: Mapping[str, Any]) -> Preview:
     if found.group is None:  # no cards, no quota: any node with room for it
         return Preview(Verdict.NOW, shape=found.shape)
     outlook = _outlook(found.place, found.group, found.shape)
+    if found.local_queue is not None:
+        kept_by = keeps_back(actor, found.local_queue, found.group.group, found.shape.cards, data)
+        if kept_by is not None:
+            outlook = replace(outlook, verdict=Verdict.LATER, obstacle=_OF_LIMITS[kept_by], queue=found.local_queue)
     return replace(outlook, is_service=data.get("kind") == Kind.INFERENCE.value)
 
 

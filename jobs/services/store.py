@@ -109,6 +109,8 @@ def _demand(job: Job) -> Demand:
         group_id=job.group_id,
         owner_id=job.owner_id,
         cards=job.cards,
+        priority=job.gate_priority,
+        since=job.submitted_at,
     )
 
 

@@ -24,6 +24,7 @@ from jobs.domain.words import REST_MAX, Priority
 from jobs.models import Job
 from jobs.services.fields import NEVER_FITS, REASON_MAX, Checks, replicas_field, word_field
 from jobs.services.intent import CHOOSE_PRIORITY, priority_field
+from jobs.services.limits import beyond_limits
 from quotas.selectors import queue_places
 
 
@@ -65,6 +66,8 @@ class Wish:
             checks.add(
                 "replicas", "never_fits", NEVER_FITS % {"maximum": maximum, "cards": replicas * job.cards_per_pod}
             )
+        if replicas is not None and not checks.problems:
+            beyond_limits(checks, "replicas", job.local_queue, job.group, replicas * job.cards_per_pod)
         if checks.problems:
             raise InvalidInput(checks.problems)
         return Particulars(replicas=replicas)

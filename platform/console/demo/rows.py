@@ -201,6 +201,9 @@ def _demand(job: PlayedJob, row: Job) -> Demand:
         cards=row.cards,
         attempt_no=row.attempt_no,
         held=row.held,
+        let_in=0 if row.held else row.cards,
+        priority=row.gate_priority,
+        since=row.submitted_at,
     )
 
 
