@@ -1,4 +1,4 @@
-"""Rows of observed objects, groups and nodes: written only where something changed.
+"""Rows of observed objects and nodes: written only where something changed.
 
 A complete look marks what it did not see as gone; a partial one only what it names.
 """
@@ -15,7 +15,8 @@ from django.db import connection
 from clusters.contract import ClusterInventory, NodeFacts, Observation, ObservedObject, PodPhase, WorkloadFacts
 from clusters.domain.node_cards import node_cards
 from clusters.facts_codec import facts_to_json
-from clusters.models import Cluster, Node, NodeGroup
+from clusters.group_store import groups_settle
+from clusters.models import Cluster, Node
 
 # --------------------------------------------------------------------------- observed workloads
 
@@ -125,7 +126,7 @@ def held_cards(facts: WorkloadFacts) -> tuple[int, int, int]:
 
 def store_inventory(cluster: Cluster, inventory: ClusterInventory) -> None:
     """Groups are made and kept in step, nodes that are gone are dropped. Needs the cluster's sync lock."""
-    groups = _store_groups(cluster, inventory)
+    groups = groups_settle(cluster, inventory)
     known = {node.name: node for node in Node.objects.filter(cluster=cluster)}
     fresh, changed = [], []
     for facts in inventory.nodes:
@@ -160,6 +161,8 @@ _NODE_FIELDS = (
     "free",
     "conditions",
     "held_since",
+    "labels",
+    "offers",
 )
 
 
@@ -200,6 +203,8 @@ def _node_values(facts: NodeFacts, groups: dict[str, int]) -> dict[str, Any]:
             }
             for condition in facts.conditions
         ],
+        "labels": dict(facts.labels),
+        "offers": [[resource, sharing.value] for resource, sharing in facts.offers],
     }
 
 
@@ -209,28 +214,3 @@ def _held_since(node: Node | None, facts: NodeFacts, read_at: datetime) -> datet
         return read_at
     held = sum(holder["cards"] for holder in node.holders) + node.outside
     return node.held_since if held == facts.held else read_at
-
-
-def _store_groups(cluster: Cluster, inventory: ClusterInventory) -> dict[str, int]:
-    known = {group.slug: group for group in NodeGroup.objects.filter(cluster=cluster)}
-    for position, facts in enumerate(inventory.groups):
-        values = {
-            "title": facts.title,
-            "vendor": facts.vendor,
-            "card_model": facts.card_model,
-            "interconnect": facts.interconnect,
-            "sharing": facts.sharing.value,
-            "unit": facts.unit,
-            "cards_per_node": facts.cards_per_node,
-            "cpu_millis_per_node": facts.cpu_millis_per_node,
-            "memory_bytes_per_node": facts.memory_bytes_per_node,
-            "resource": facts.resource,
-            "selector": dict(facts.selector),
-            "position": position,
-        }
-        group = known.get(facts.name)
-        if group is None:
-            known[facts.name] = NodeGroup.objects.create(cluster=cluster, slug=facts.name, **values)
-        elif any(getattr(group, key) != value for key, value in values.items()):
-            NodeGroup.objects.filter(pk=group.pk).update(**values)
-    return {slug: group.pk for slug, group in known.items()}

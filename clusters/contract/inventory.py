@@ -28,6 +28,13 @@ class NodeTrouble(StrEnum):
     NO_CARDS = "no_cards"  # its label names cards, it reports none
 
 
+class SharingMode(StrEnum):
+    EXCLUSIVE = "exclusive"
+    MIG = "mig"
+    TIME_SLICED = "time_sliced"
+    VGPU = "vgpu"
+
+
 @dataclass(frozen=True, slots=True)
 class NodeCondition:
     """One trouble of a node; ``since`` is None where the cluster does not say. ``detail`` is its own words."""
@@ -63,6 +70,8 @@ class NodeFacts:
     holders: tuple[CardHolder, ...] = ()
     outside: int = 0  # cards of pods of no queue
     conditions: tuple[NodeCondition, ...] = ()  # in the order of `NodeTrouble`; empty: it is well
+    labels: tuple[tuple[str, str], ...] = ()  # those by which people may choose it for a group, sorted
+    offers: tuple[tuple[str, SharingMode], ...] = ()  # resources of its cards, best first; how each is shared
 
     @property
     def schedulable(self) -> bool:
@@ -83,13 +92,6 @@ class NodeFacts:
 
 REPLICAS_MAX = 64
 """Of one inference service."""
-
-
-class SharingMode(StrEnum):
-    EXCLUSIVE = "exclusive"
-    MIG = "mig"
-    TIME_SLICED = "time_sliced"
-    VGPU = "vgpu"
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,8 +124,9 @@ def sharing_of(row: Accelerator, labels: Mapping[str, str], resources: frozenset
 
 
 def selector_of(row: Accelerator, labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """The labels that set nodes of this model apart; empty where nothing does."""
-    return tuple(sorted((name, labels[name]) for name in row.model_labels if labels.get(name)))
+    """The labels that set nodes of this model, shared this way, apart; empty where nothing does."""
+    keys = {*row.model_labels, row.sharing_label}
+    return tuple(sorted((name, labels[name]) for name in keys if labels.get(name)))
 
 
 def model_of(row: Accelerator, resource: str, labels: Mapping[str, str]) -> str:

@@ -21,6 +21,7 @@ from accounts.models import Membership, Role, Team, User
 from clusters.backends.kueue_volcano import names
 from clusters.backends.kueue_volcano.credentials import Account, seal_accounts
 from clusters.backends.kueue_volcano.kubeconfig import parse_kubeconfig
+from clusters.groups import groups_confirm_all
 from clusters.models import Cluster, NodeGroup
 from clusters.sync import cluster_sync
 from jobs.logs import collect_logs
@@ -220,6 +221,7 @@ def open_console(
     cluster = connect(plane, **settings)
     assert cluster_sync(cluster), Cluster.objects.get(pk=cluster.pk).sync_error
     cluster.refresh_from_db()
+    assert groups_confirm_all(actor=None, cluster=cluster) == 1
     teams = {
         slug: Team.objects.create(slug=slug, name=slug.title(), space=f"slu-{slug}-000000")
         for slug in ("vision", "language")

@@ -1,14 +1,14 @@
 """Nodes and pods → the cluster's node groups, their cards and who holds them. Pure.
 
-Groups that an admin has given keep their name and their nodes; nodes that none of them claims are proposed as groups
-of their own, by card model and the way it is shared. A node belongs to one group: where it offers whole cards and
-slices at once, it counts what its group counts.
+Groups that an admin has given keep their name and claim their nodes; nodes that none of them claims are proposed as
+groups of their own, by card model and the way it is shared (`clusters.domain.membership`). A node belongs to one group
+at most: where it offers whole cards and slices at once, it counts what its group counts.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -40,7 +40,8 @@ from clusters.domain.accelerators import (
     selector_of,
     sharing_of,
 )
-from common.names import slug
+from clusters.domain.membership import Claim, Described, membership, set_apart, telling_labels
+from common.names import slug as slug_for
 
 GROUP_SLUG_MAX = 40
 TITLE_MAX, MODEL_MAX, VENDOR_MAX = 100, 60, 40
@@ -61,6 +62,10 @@ _KEEPS_OUT = frozenset({"NoSchedule", "NoExecute"})
 _OWN_TAINTS = "node.kubernetes.io/"  # set by the cluster itself for what conditions and `unschedulable` say as well
 
 
+Kind = tuple[str, SharingMode | None, tuple[tuple[str, str], ...]]
+"""What makes two nodes the same: resource, how it is shared, and the labels that say so."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cards:
     """What a node offers, in the unit of its group. ``slug`` is that of the group, once one is found."""
@@ -78,51 +83,69 @@ def cluster_inventory(
 ) -> ClusterInventory:
     """Groups, nodes, cards and their holders, as of one look. Groups without nodes are left out."""
     nodes = sorted(snapshot.nodes, key=lambda node: node.metadata.name)
-    placed = _placed(nodes, shape.groups, names)
-    facts = tuple(_node_facts(node, placed.get(node.metadata.name), snapshot, read_at) for node in nodes)
+    placed = _placed(nodes, shape, names)
+    facts = tuple(_node_facts(node, placed.get(node.metadata.name), snapshot, read_at, names) for node in nodes)
     members: defaultdict[str, list[NodeFacts]] = defaultdict(list)
     for node in facts:
         if node.node_group is not None:
             members[node.node_group].append(node)
     first = {cards.slug: cards for cards in reversed(placed.values())}
-    groups = tuple(_group_facts(first[name], members[name], shape.groups.get(name)) for name in sorted(members))
+    given = {**shape.groups, **shape.asides}
+    groups = tuple(_group_facts(first[name], members[name], given.get(name)) for name in sorted(members))
     return ClusterInventory(read_at, groups, facts, shape.topology_aware)
 
 
 # --------------------------------------------------------------------------- groups
 
 
-def _placed(nodes: Iterable[Node], given: Mapping[str, GroupShape], names: Names) -> dict[str, Cards]:
-    """The cards of each node that has some, with the group they belong to."""
+def _placed(nodes: Sequence[Node], shape: ClusterShape, names: Names) -> dict[str, Cards]:
+    """The cards of each node that has some, with the group they belong to; '' where two groups claim the node."""
+    given = {**shape.groups, **shape.asides}
+    claims = [Claim(slug, group.resource, group.selector, group.sharing) for slug, group in given.items()]
+    found = membership((described(node, names) for node in nodes), claims)
+    naming = _Naming(given, shape.proposed)
     placed: dict[str, Cards] = {}
-    slugs: dict[tuple[object, ...], str] = {}
-    taken = set(given)
     for node in nodes:
-        name = _claimed_by(node, given, names)
-        cards = cards_of(node, given[name].resource if name is not None else None, names)
+        name = node.metadata.name
+        slug = "" if name in found.contested else found.groups.get(name)
+        cards = cards_of(node, given[slug].resource if slug else None, names)
         if cards is None:
             continue
-        if name is None:
-            kind = (cards.resource, cards.sharing, cards.selector)
-            if kind not in slugs:
-                slugs[kind] = _free_slug(cards, taken)
-                taken.add(slugs[kind])
-            name = slugs[kind]
-        placed[node.metadata.name] = replace(cards, slug=name)
+        if slug is None:
+            apart = set_apart(cards.selector, cards.resource, node.metadata.labels, claims)
+            cards = replace(cards, selector=apart)
+            slug = naming.slug_of(cards)
+        placed[name] = replace(cards, slug=slug)
     return placed
 
 
-def _claimed_by(node: Node, given: Mapping[str, GroupShape], names: Names) -> str | None:
-    """The given group with the most exact selector that the node's labels meet."""
-    labels, offers = node.metadata.labels, node.status.capacity
-    fitting = [
-        (-len(group.selector), name)
-        for name, group in given.items()
-        if all(labels.get(key) == value for key, value in group.selector)
-        and (group.selector or whole(offers.get(group.resource)) > 0)
-        and (whole(offers.get(group.resource)) > 0 or not _card_resources(node, names))
-    ]
-    return min(fitting)[1] if fitting else None
+class _Naming:
+    """Slugs of proposals. One that was proposed before keeps its own; none takes that of another group."""
+
+    def __init__(self, given: Collection[str], proposed: Mapping[str, GroupShape]) -> None:
+        self._slugs: dict[Kind, str] = {
+            (group.resource, group.sharing, group.selector): slug for slug, group in proposed.items()
+        }
+        self._taken = {*given, *proposed}
+
+    def slug_of(self, cards: Cards) -> str:
+        kind = (cards.resource, cards.sharing, cards.selector)
+        if kind not in self._slugs:
+            self._slugs[kind] = _free_slug(cards, self._taken)
+            self._taken.add(self._slugs[kind])
+        return self._slugs[kind]
+
+
+def described(node: Node, names: Names = NO_NAMES) -> Described:
+    """A node as far as its membership goes."""
+    resources = _card_resources(node, names)
+    usable = frozenset(node.status.allocatable)
+    offers = {}
+    for resource in sorted(resources, key=lambda name: _rank(name, resources, names)):
+        row = accelerator(resource, names)
+        assert row is not None  # or it would be no card
+        offers[resource] = sharing_of(row, node.metadata.labels, usable)
+    return Described(node.metadata.name, node.metadata.labels, offers)
 
 
 def cards_of(node: Node, resource: str | None = None, names: Names = NO_NAMES) -> Cards | None:
@@ -148,15 +171,17 @@ def _card_resources(node: Node, names: Names) -> dict[str, int]:
 
 
 def _best(resources: Mapping[str, int], names: Names) -> str | None:
-    def rank(name: str) -> tuple[bool, int, str]:
-        row = accelerator(name, names)
-        return row is not None and row.sharing is not SharingMode.EXCLUSIVE, -resources[name], name
+    return min(resources, key=lambda name: _rank(name, resources, names), default=None)
 
-    return min(resources, key=rank, default=None)
+
+def _rank(name: str, resources: Mapping[str, int], names: Names) -> tuple[bool, int, str]:
+    """Whole cards before slices, more before fewer."""
+    row = accelerator(name, names)
+    return row is not None and row.sharing is not SharingMode.EXCLUSIVE, -resources[name], name
 
 
 def _free_slug(cards: Cards, taken: set[str]) -> str:
-    name = slug(f"{cards.model} {_SHARED_AS.get(cards.sharing, '')}", GROUP_SLUG_MAX - 3, cards.row.vendor)
+    name = slug_for(f"{cards.model} {_SHARED_AS.get(cards.sharing, '')}", GROUP_SLUG_MAX - 3, cards.row.vendor)
     names = (name, *(f"{name}-{place}" for place in range(2, len(taken) + 2)))
     return next(free for free in names if free not in taken)
 
@@ -164,9 +189,13 @@ def _free_slug(cards: Cards, taken: set[str]) -> str:
 def _group_facts(cards: Cards, nodes: list[NodeFacts], given: GroupShape | None) -> NodeGroupFacts:
     """What a group is called follows from its first node; what an admin gave it stays."""
     interconnect = interconnect_of(cards.row, cards.model)
+    own = {*cards.row.model_labels, cards.row.sharing_label}
+    apart = "/".join(value for key, value in cards.selector if key not in own)
     return NodeGroupFacts(
         name=cards.slug,
-        title=" ".join(part for part in (cards.model, interconnect, _SHARED_AS.get(cards.sharing)) if part)[:TITLE_MAX],
+        title=" ".join(part for part in (cards.model, apart or interconnect, _SHARED_AS.get(cards.sharing)) if part)[
+            :TITLE_MAX
+        ],
         vendor=cards.row.vendor[:VENDOR_MAX],
         card_model=cards.model[:MODEL_MAX],
         interconnect=interconnect,
@@ -189,7 +218,7 @@ def _most_common(values: Iterable[int]) -> int:
 # --------------------------------------------------------------------------- nodes
 
 
-def _node_facts(node: Node, cards: Cards | None, snapshot: Snapshot, read_at: datetime) -> NodeFacts:
+def _node_facts(node: Node, cards: Cards | None, snapshot: Snapshot, read_at: datetime, names: Names) -> NodeFacts:
     capacity, usable = node.status.capacity, node.status.allocatable
     installed = sick = outside = 0
     holders: tuple[CardHolder, ...] = ()
@@ -205,7 +234,7 @@ def _node_facts(node: Node, cards: Cards | None, snapshot: Snapshot, read_at: da
     health, since = _health(node, conditions)
     return NodeFacts(
         name=node.metadata.name,
-        node_group=cards.slug if cards is not None else None,
+        node_group=(cards.slug or None) if cards is not None else None,
         health=health,
         installed=installed,
         sick=sick,
@@ -215,6 +244,8 @@ def _node_facts(node: Node, cards: Cards | None, snapshot: Snapshot, read_at: da
         holders=holders,
         outside=outside,
         conditions=conditions,
+        labels=tuple(telling_labels(node.metadata.labels).items()),
+        offers=tuple(described(node, names).offers.items()),
     )
 
 

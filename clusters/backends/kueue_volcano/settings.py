@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import timedelta
 
 import msgspec
@@ -12,6 +13,8 @@ from clusters.backends.kueue_volcano import names
 from clusters.backends.kueue_volcano.shape import ClusterShape, GroupShape
 from clusters.contract import Part, SharingMode
 from clusters.domain.accelerators import Accelerator
+from clusters.group_models import GroupTraits
+from clusters.group_nodes import sharing_of_group
 from clusters.models import Cluster
 
 
@@ -30,30 +33,37 @@ def settings_of(cluster: Cluster) -> ClusterSettings:
 
 
 def shape_of(cluster: Cluster) -> ClusterShape:
-    """The cluster's settings and node groups; one query."""
+    """The cluster's settings, node groups and proposals; two queries."""
     settings = settings_of(cluster)
     lacks = frozenset(cluster.lacks)  # as of the newest look
-    groups = {
-        group.slug: GroupShape(
-            resource=group.resource,
-            selector=tuple(sorted(group.selector.items())),
-            cards_per_node=group.cards_per_node,
-            cpu_millis_per_node=group.cpu_millis_per_node,
-            memory_bytes_per_node=group.memory_bytes_per_node,
-            rdma_resource=group.rdma_resource,
-        )
-        for group in cluster.groups.all()
-        if group.resource
-    }
+    proposals = list(cluster.proposals.all())
     return ClusterShape(
         installation=names.installation_of(cluster.public_id),
-        groups=groups,
+        groups=_shapes(cluster.groups.all()),
+        asides=_shapes(row for row in proposals if row.is_aside),
+        proposed=_shapes(row for row in proposals if not row.is_aside),
         topology_aware=settings.topology and not {Part.GATE, Part.TOPOLOGY} & lacks,
         topology_levels=settings.topology_levels,
         has_volcano=settings.volcano and Part.GANG not in lacks,
         git_image=settings.git_image,
         ceiling=timedelta(seconds=settings.ceiling_seconds) if settings.ceiling_seconds else None,
     )
+
+
+def _shapes(rows: Iterable[GroupTraits]) -> dict[str, GroupShape]:
+    return {
+        row.slug: GroupShape(
+            resource=row.resource,
+            selector=tuple(sorted(row.selector.items())),
+            cards_per_node=row.cards_per_node,
+            cpu_millis_per_node=row.cpu_millis_per_node,
+            memory_bytes_per_node=row.memory_bytes_per_node,
+            rdma_resource=getattr(row, "rdma_resource", ""),
+            sharing=sharing_of_group(row),
+        )
+        for row in rows
+        if row.resource
+    }
 
 
 def accelerator_names(cluster: Cluster) -> dict[str, Accelerator | None]:

@@ -13,12 +13,22 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
 from clusters.backends.kueue_volcano import names
-from clusters.contract import GIT_ADDRESS, GIT_REVISION, POD_ROOT, Code, CodeKind, Mount, Rejected, WorkloadSpec
+from clusters.contract import (
+    GIT_ADDRESS,
+    GIT_REVISION,
+    POD_ROOT,
+    Code,
+    CodeKind,
+    Mount,
+    Rejected,
+    SharingMode,
+    WorkloadSpec,
+)
 
 Manifest = dict[str, Any]
 
@@ -37,6 +47,7 @@ class GroupShape:
     cpu_millis_per_node: int  # allocatable; 0 = not known, then pods ask for none
     memory_bytes_per_node: int  # allocatable; 0 = not known
     rdma_resource: str = ""  # each pod with cards asks for one
+    sharing: SharingMode | None = None  # None: however its cards are shared
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +55,14 @@ class ClusterShape:
     """A cluster as the builders see it."""
 
     installation: str  # value of the installation's label
-    groups: Mapping[str, GroupShape]  # by slug
+    groups: Mapping[str, GroupShape]  # by slug; those that jobs and quota may be given to
     topology_aware: bool = True
     topology_levels: tuple[str, ...] = (names.HOSTNAME,)  # node labels, widest first
     has_volcano: bool = True
     git_image: str = ""  # '' = no code from git addresses
     ceiling: timedelta | None = None  # the longest run the policy allows anybody
+    asides: Mapping[str, GroupShape] = field(default_factory=dict)  # claim nodes, and get nothing
+    proposed: Mapping[str, GroupShape] = field(default_factory=dict)  # as of the newest look, so that they keep a name
 
     def group(self, slug: str) -> GroupShape:
         """Raises Rejected("unknown_node_group")."""

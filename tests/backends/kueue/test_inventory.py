@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -101,10 +102,37 @@ def test_a_given_group_keeps_its_name_its_resource_and_its_selector() -> None:
     assert (group.resource, group.selector) == (RESOURCE, GIVEN["h100"].selector)
 
 
-def test_the_most_exact_given_group_claims_a_machine() -> None:
+def test_a_machine_that_two_given_groups_claim_is_in_neither_and_keeps_its_cards() -> None:
     exact = GroupShape(RESOURCE, (("nvidia.com/gpu.product", "NVIDIA-H100-80GB-HBM3"), ("rack", "1")), 8, 0, 0)
     found = inventory(node("n1", labels={**H100, "rack": "1"}), node("n2"), given={**GIVEN, "rack-1": exact})
-    assert [facts.node_group for facts in found.nodes] == ["rack-1", "h100"]
+    assert [(facts.node_group, facts.installed) for facts in found.nodes] == [(None, 8), ("h100", 8)]
+    assert [group.name for group in found.groups] == ["h100"]
+
+
+def test_what_a_narrower_group_leaves_is_proposed_by_the_same_label() -> None:
+    narrow = {"nvlink": GroupShape(RESOURCE, (*H100.items(), ("site/fabric", "nvlink")), 8, 0, 0)}
+    nodes = [node(f"n{n}", labels={**H100, "site/fabric": fabric}) for n, fabric in enumerate(("nvlink", "pcie"))]
+    found = inventory(*nodes, given=narrow)
+    assert [facts.node_group for facts in found.nodes] == ["nvlink", "h100-80gb-hbm3"]
+    left = next(group for group in found.groups if group.name == "h100-80gb-hbm3")
+    assert left.selector == (*H100.items(), ("site/fabric", "pcie"))
+    assert left.title == "H100-80GB-HBM3 pcie"
+
+
+def test_what_was_put_aside_claims_its_machines_and_what_was_proposed_keeps_its_name() -> None:
+    given = GIVEN["h100"]
+    for kind in ("asides", "proposed"):
+        shape = ClusterShape(INSTALLATION, {}, **{kind: {"lab": replace(given, sharing=SharingMode.EXCLUSIVE)}})
+        found = cluster_inventory(snapshot_of(node("n1")), shape, NOW)
+        assert [facts.node_group for facts in found.nodes] == ["lab"], kind
+
+
+def test_machines_that_slice_whole_cards_do_not_join_a_group_of_whole_ones() -> None:
+    labels = {**H100, "nvidia.com/gpu.sharing-strategy": "time-slicing"}
+    whole = {"h100": replace(GIVEN["h100"], sharing=SharingMode.EXCLUSIVE)}
+    facts = machine(node("n1", cards=40, labels=labels), given=whole)
+    assert facts.node_group == "h100-80gb-hbm3-time-slices"
+    assert facts.offers == ((RESOURCE, SharingMode.TIME_SLICED),)
 
 
 def test_a_proposed_name_never_takes_a_given_one() -> None:

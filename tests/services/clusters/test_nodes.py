@@ -14,7 +14,7 @@ from clusters.backends.kueue_volcano.inventory import cluster_inventory
 from clusters.backends.kueue_volcano.shape import ClusterShape
 from clusters.backends.sandbox import driver
 from clusters.contract import NodeTrouble, Unauthorized
-from clusters.models import Cluster, Node, PreflightRow
+from clusters.models import Cluster, Node, NodeGroup, PreflightRow
 from clusters.nodes_cordon import closing_refusal, node_cordon, node_uncordon
 from clusters.nodes_models import NodeCordon, NodeFailure, NodeSuspicion
 from clusters.nodes_suspicion import KEPT, failure_note, suspected_nodes, suspicion_clear, suspicions_settle
@@ -66,6 +66,7 @@ def test_only_what_a_job_can_get_is_free_from_the_clusters_own_words_to_the_page
         *on("n4", 8, node(ready="Unknown")),
         *on("n5", 0, node(taints=[taint("maintenance")])),
     ]
+    NodeGroup.objects.create(cluster=cluster, slug="h100", title="H100", cards_per_node=8)
     store_inventory(cluster, cluster_inventory(snapshot_of(*things), ClusterShape(INSTALLATION, GIVEN), moment(1000)))
     (group,) = [each for each in group_views(viewer=stage.cast.actor("admin")) if each.cluster == cluster]
     assert {node.name: node.free for node in group.nodes} == {"n1": 5, "n2": 0, "n3": 0, "n4": 0, "n5": 0}
