@@ -30,6 +30,7 @@ from quotas.plans.aside import cards_aside
 from quotas.plans.errors import sentence
 from quotas.plans.store import Act, Stored, cards_of_change, divided_cards, locked, write
 from quotas.selectors.local_queues import local_queue_plans
+from quotas.selectors.sharing import slowdowns
 
 
 @transaction.atomic
@@ -130,6 +131,7 @@ def quota_plan(cluster: Cluster) -> QuotaPlan:
     return QuotaPlan(
         queues=tuple(queues),
         pool=tuple(GroupQuota(group, max(0, cards)) for group, cards in left.items()),
+        slowdowns=slowdowns(cluster),
     )
 
 

@@ -23,6 +23,7 @@ class Candidate:
     cohort_free: int  # unused quota of everybody, which may be borrowed
     free_blocks: tuple[int, ...]
     queued_ahead: int = 0  # jobs of the team that wait for this group
+    may_train: bool = False  # on its cut cards, by an admin's word
 
     @property
     def exclusive(self) -> bool:
@@ -49,8 +50,8 @@ class Asked:
 
 
 def usable_candidates(candidates: Sequence[Candidate], kind: Kind) -> list[Candidate]:
-    """Groups that have cards at all; shared pools never take training by default (decision 26)."""
-    return [c for c in candidates if c.cards_per_node > 0 and (c.exclusive or kind is not Kind.TRAINING)]
+    """Groups that have cards at all; cut cards take training only of teams that an admin allowed it (decision 26)."""
+    return [c for c in candidates if c.cards_per_node > 0 and (c.exclusive or c.may_train or kind is not Kind.TRAINING)]
 
 
 def choose_group(
@@ -61,7 +62,7 @@ def choose_group(
     last_vendor: str | None,
     replicas: int | None = None,
 ) -> tuple[Candidate, Shape]:
-    """The group for a job that named no card model; ``cards`` of each replica where there are ``replicas``.
+    """The group for a job that named no card model, always one of whole cards; ``cards`` of each replica of a service.
 
     Vendor: the last job's of this framework, else Ascend for MindSpore, else that of the largest NVIDIA group.
     Of that vendor's groups: the first that starts now, else the one with the most free nominal quota.

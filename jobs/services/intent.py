@@ -15,6 +15,7 @@ from accounts.actors import Actor
 from accounts.models import Team
 from accounts.policy import Action, Target, can
 from clusters.contract import Part
+from clusters.water_selectors import is_shared
 from common.errors import FieldProblem, InvalidInput
 from jobs.domain.choice import Asked, Candidate, choose_group, usable_candidates
 from jobs.domain.shape import NoShape, Shape
@@ -249,6 +250,7 @@ def candidates_of(place: QueuePlace) -> list[Candidate]:
             cohort_free=p.cohort_free,
             free_blocks=p.free_blocks,
             queued_ahead=p.pending_jobs,
+            may_train=p.may_train,
         )
         for p in place.groups
     ]
@@ -299,7 +301,7 @@ def _choice(
         if asked:
             chosen = next((c for c in candidates if c.slug == asked), None)
             if chosen is None:
-                _refuse_model(checks, asked in by_slug and by_slug[asked].group.sharing != "exclusive")
+                _refuse_model(checks, by_slug.get(asked))
                 return None
             try:
                 return chosen, wanted.on(chosen)
@@ -314,17 +316,30 @@ def _choice(
         _refuse_shape(checks, error, of_replica=wanted.replicas is not None)
         return None
     except LookupError:
-        checks.add("card_model", "no_group", _("Your team's queue has no cards yet. Ask a platform admin for a share."))
+        _refuse_choice(checks, has_slices=any(not c.exclusive for c in candidates_of(place)))
         return None
 
 
-def _refuse_model(checks: Checks, is_shared: bool) -> None:
-    if is_shared:
-        checks.add(
-            "card_model",
-            "shared_pool",
-            _("This pool has cut cards and takes no training. Choose another card model, or the kind development."),
+def _refuse_model(checks: Checks, place: GroupPlace | None) -> None:
+    if place is None or not is_shared(place.group):
+        checks.add("card_model", "unknown_model", _("Your team's queue has no card model of this name."))
+        return
+    checks.add("card_model", "shared_pool", _NO_TRAINING % {"group": place.group.title})
+
+
+_NO_TRAINING = _(
+    "%(group)s has shared card slices, which take no training of your team. Choose a model of whole cards, or the kind "
+    "development or inference; a platform admin can allow your team to train here."
+)
+
+
+def _refuse_choice(checks: Checks, *, has_slices: bool) -> None:
+    """There is no group of whole cards to choose from."""
+    if has_slices:
+        message = _(
+            "Your team has shared card slices only, and they are never chosen for you. Name them as card model."
         )
+        checks.add("card_model", "only_shared", message)
     else:
         checks.add("card_model", "unknown_model", _("Your team's queue has no card model of this name."))
 

@@ -16,6 +16,7 @@ from jobs.domain.words import Kind
 from jobs.services.intent import candidates_of, check_place
 from jobs.services.limits import keeps_back
 from quotas.domain.limits import By
+from quotas.domain.sharing import WHOLE_SPEED
 from quotas.models import LocalQueue
 from quotas.selectors import QueuePlace
 from quotas.selectors.places import GroupPlace
@@ -53,6 +54,7 @@ class Preview:
     problems: tuple[FieldProblem, ...] = ()
     is_service: bool = False  # its replicas start one by one
     queue: LocalQueue | None = None  # whose limit keeps it back
+    slowdown: int = WHOLE_SPEED  # run time there per mille of that on whole cards
 
 
 _OF_LIMITS = {By.QUEUE: Obstacle.LOCAL_LIMIT, By.PERSON: Obstacle.PERSONAL_LIMIT}
@@ -92,6 +94,7 @@ def _outlook(place: QueuePlace, group: GroupPlace, shape: Shape) -> Preview:
         idle=candidate.cohort_free,
         blocks=tuple(sorted((block for block in candidate.free_blocks if block), reverse=True)),
         borrowed=max(0, shape.cards - candidate.free_nominal),
+        slowdown=group.slowdown,
     )
 
 

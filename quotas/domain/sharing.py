@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-SLOWDOWN_MIN = 1_000
+WHOLE_SPEED = 1_000
+SLOWDOWN_MIN = WHOLE_SPEED
 SLOWDOWN_DEFAULT = 1_300
 SLOWDOWN_MAX = 10_000
 """Run time on cut cards, per mille of the run time on whole ones."""

@@ -8,12 +8,17 @@ from dataclasses import dataclass
 from django.db import connection
 
 from clusters.models import Cluster, NodeGroup
+from clusters.water_selectors import is_shared
+from quotas.domain.sharing import SLOWDOWN_DEFAULT, WHOLE_SPEED
 from quotas.models import LocalQueue, TeamQueue
 
 
 @dataclass(frozen=True, slots=True)
 class GroupPlace:
-    """One node group of a team queue, in the group's unit."""
+    """One node group of a team queue, in the group's unit.
+
+    Of cut cards: whether an admin allowed the team to train there, and the run time per mille of that on whole cards.
+    """
 
     group: NodeGroup
     capacity: int
@@ -22,6 +27,8 @@ class GroupPlace:
     cohort_free: int
     free_blocks: tuple[int, ...]
     pending_jobs: int
+    may_train: bool = False
+    slowdown: int = WHOLE_SPEED
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +43,8 @@ class QueuePlace:
 
 _GROUPS = """
 SELECT mine.group_id, mine.nominal, mine.given, nodes.installed, nodes.blocks,
-       COALESCE(held.everybody, 0), COALESCE(held.own, 0), COALESCE(held.waiting, 0)
+       COALESCE(held.everybody, 0), COALESCE(held.own, 0), COALESCE(held.waiting, 0),
+       COALESCE(sharing.may_train, false), sharing.slowdown
   FROM (SELECT s.group_id,
                SUM(s.nominal) AS given,
                SUM(s.nominal) FILTER (WHERE q.team_id = %(team)s) AS nominal
@@ -60,6 +68,10 @@ SELECT mine.group_id, mine.nominal, mine.given, nodes.installed, nodes.blocks,
                       ON w.job_ulid = d.job_ulid AND w.attempt_no = d.attempt_no AND NOT w.gone
               WHERE d.group_id IS NOT NULL
               GROUP BY d.group_id) held ON held.group_id = mine.group_id
+  LEFT JOIN (SELECT s.group_id, s.slowdown,
+                    EXISTS (SELECT FROM quotas_trainingpermit t
+                             WHERE t.policy_id = s.id AND t.team_id = %(team)s) AS may_train
+               FROM quotas_sharingpolicy s) sharing ON sharing.group_id = mine.group_id
 """
 """A team has one queue for each cluster, so one for each group; the pool is what the shares leave of a group."""
 
@@ -90,7 +102,7 @@ def _group_places(team_id: int) -> dict[int, list[GroupPlace]]:
         figures = {row[0]: row[1:] for row in cursor.fetchall()}
     places: dict[int, list[GroupPlace]] = defaultdict(list)
     for group in NodeGroup.objects.filter(pk__in=list(figures)).order_by("position", "slug"):
-        nominal, given, installed, blocks, everybody, own, waiting = figures[group.pk]
+        nominal, given, installed, blocks, everybody, own, waiting, may_train, slowdown = figures[group.pk]
         places[group.cluster_id].append(
             GroupPlace(
                 group=group,
@@ -100,6 +112,8 @@ def _group_places(team_id: int) -> dict[int, list[GroupPlace]]:
                 cohort_free=max(0, int(max(installed, given) - everybody)),
                 free_blocks=tuple(blocks),
                 pending_jobs=int(waiting),
+                may_train=may_train,
+                slowdown=(slowdown or SLOWDOWN_DEFAULT) if is_shared(group) else WHOLE_SPEED,
             )
         )
     return places
