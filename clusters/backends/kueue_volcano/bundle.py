@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
@@ -14,6 +14,7 @@ from clusters.backends.kueue_volcano.quantities import number
 from clusters.backends.kueue_volcano.waits import Asking, Queue, check_wait, wait_of
 from clusters.backends.kueue_volcano.wire import Condition, Deployment, Job, Meta, Pod, PodGroup, PodSpec, Workload
 from clusters.contract import PodFacts, Wait, WorkloadFacts
+from clusters.domain.accelerators import accelerator, is_known
 
 T = TypeVar("T")
 
@@ -77,11 +78,28 @@ def size_of(bundle: Bundle, pods: int | None) -> Size:
     seen: PodSpec | None = next(iter([*(pod.spec for pod in bundle.pods), *asks]), None)
     resource = noted.resource
     if not resource and seen is not None and not noted.cards:
-        resource = next((name for name, _ in seen.asks), "")
+        resource = card_resource(name for name, _ in seen.asks)
     cards = number(noted.cards)
     if cards is None:
         cards = seen.asked(resource) if seen is not None else 0
     return Size(wanted if wanted is not None else max(1, len(bundle.pods)), cards, resource)
+
+
+def card_resource(resources: Iterable[str]) -> str:
+    """Which of these counts cards: never the memory or cores of virtual ones (C-32), and not a network device.
+
+    One that the catalogue knows before one that only looks like a card; '' for none.
+    """
+    cards = (name for name in resources if accelerator(name) is not None)
+    return min(cards, key=lambda name: (not is_known(name), name), default="")
+
+
+def admitted_pods(workload: Workload) -> int | None:
+    """Pods that quota was given to, where it was: fewer than asked for if the job allows that (C-28)."""
+    admission = workload.status.admission
+    counts = [part.count for part in admission.pod_set_assignments] if admission is not None else []
+    told = [count for count in counts if count is not None]
+    return sum(told) if counts and len(told) == len(counts) else None
 
 
 def priority_of(bundle: Bundle) -> int | None:
