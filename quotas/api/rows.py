@@ -21,8 +21,9 @@ from quotas.selectors import LEVELS, QuotaFilters, QuotaRow, queue_rows, quota_p
 class QuotaOut(serializers.Serializer[Any]):
     """usable = nominal - lent - down + borrowed + over; used + reserved + free = usable. Whole numbers, in `unit`.
 
-    The rows of a team's local queues add up to the team's. Those of the teams and the common pool add up to the row
-    of the level `cluster`, for which capacity + missing + over = used + reserved + free + down + aside.
+    The rows of a team's local queues add up to the team's (borrowed and lent after what they lend each other). Those
+    of the teams and the common pool add up to the row of the level `cluster`, for which capacity + missing + over =
+    used + reserved + free + down + aside.
     """
 
     queue = serializers.CharField(
@@ -52,6 +53,9 @@ class QuotaOut(serializers.Serializer[Any]):
         allow_null=True, help_text="Installed cards. This and the figures below: only at the level `cluster`."
     )
     pool = serializers.IntegerField(allow_null=True, help_text="What belongs to no team and everybody may borrow.")
+    pool_lent = serializers.IntegerField(allow_null=True, help_text="Of the pool: borrowed by teams.")
+    pool_down = serializers.IntegerField(allow_null=True, help_text="Of the pool: out of service.")
+    pool_free = serializers.IntegerField(allow_null=True, help_text="Of the pool: pool - pool_lent - pool_down.")
     missing = serializers.IntegerField(allow_null=True, help_text="Divided, and no longer installed.")
     down_held = serializers.IntegerField(
         allow_null=True, help_text="Out of service while jobs hold all quota that could bear it; in no sum."

@@ -58,6 +58,9 @@ class QuotaRow:
     is_guide: bool = False
     capacity: int | None = None
     pool: int | None = None
+    pool_lent: int | None = None
+    pool_down: int | None = None
+    pool_free: int | None = None
     missing: int | None = None
     down_held: int | None = None
     releasing: int | None = None
@@ -144,6 +147,9 @@ def cluster_row(found: GroupRows) -> QuotaRow:
         **_figures(figures.total),
         capacity=figures.capacity,
         pool=figures.pool,
+        pool_lent=figures.pool_lent,
+        pool_down=figures.pool_row.down,
+        pool_free=figures.pool_row.free,
         missing=figures.missing,
         down_held=figures.down_held,
         releasing=figures.releasing,

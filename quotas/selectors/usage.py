@@ -7,11 +7,19 @@ from dataclasses import dataclass
 
 from django.db import connection
 
-_USAGE = """
+_WAITED_FOR = """
+CASE WHEN COALESCE(w.cards_held, 0) = 0 THEN d.cards
+     WHEN w.cards_held < d.cards AND w.facts ? 'admitted_pods' THEN d.cards - w.cards_held
+     ELSE 0 END
+"""
+"""Cards that one job waits for. A service waits for each of its replicas; a gang that was given fewer pods than it asks
+for, because it allows that, runs with them and waits for no more (C-28)."""
+
+_USAGE = f"""
 SELECT l.queue_id, d.local_queue_id, d.group_id,
        COALESCE(SUM(w.cards_running), 0),
        COALESCE(SUM(w.cards_held - w.cards_running), 0),
-       COALESCE(SUM(GREATEST(d.cards - COALESCE(w.cards_held, 0), 0)) FILTER (WHERE NOT d.held), 0),
+       COALESCE(SUM({_WAITED_FOR}) FILTER (WHERE NOT d.held), 0),
        COUNT(*) FILTER (WHERE COALESCE(w.cards_held, 0) = 0 AND NOT d.held)
   FROM quotas_demand d
   JOIN quotas_localqueue l ON l.id = d.local_queue_id
@@ -44,12 +52,12 @@ def uses(groups: Collection[int] | None = None) -> list[Use]:
         return [Use(*(int(value) for value in row)) for row in cursor.fetchall()]
 
 
-_OF_LOCAL_QUEUES = """
+_OF_LOCAL_QUEUES = f"""
 SELECT d.local_queue_id,
        COUNT(*),
        COALESCE(SUM(w.cards_running) FILTER (WHERE g.unit = 'card'), 0),
        COALESCE(SUM(w.cards_held - w.cards_running) FILTER (WHERE g.unit = 'card'), 0),
-       COALESCE(SUM(GREATEST(d.cards - COALESCE(w.cards_held, 0), 0)) FILTER (WHERE g.unit = 'card' AND NOT d.held), 0)
+       COALESCE(SUM({_WAITED_FOR}) FILTER (WHERE g.unit = 'card' AND NOT d.held), 0)
   FROM quotas_demand d
   LEFT JOIN clusters_nodegroup g ON g.id = d.group_id
   LEFT JOIN clusters_observedworkload w

@@ -18,7 +18,7 @@ from tests.stage import Stage
 FIGURES = (
     "nominal", "usable", "used", "reserved", "free", "borrowed", "lent", "over", "down", "pending", "pending_jobs",
 )  # fmt: skip
-OF_CLUSTER = ("capacity", "pool", "missing", "down_held", "releasing", "outside")
+OF_CLUSTER = ("capacity", "pool", "pool_lent", "pool_down", "pool_free", "missing", "down_held", "releasing", "outside")
 
 
 @pytest.fixture
