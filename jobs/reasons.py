@@ -63,6 +63,12 @@ def _no_place(facts: _Known) -> str:
 
 
 def _quota(facts: _Known) -> str:
+    asked, nominal, used = (facts.get(name) for name in ("asked", "nominal", "used"))
+    if isinstance(asked, int) and isinstance(nominal, int) and isinstance(used, int) and used + asked <= nominal:
+        return (
+            _("Needs %(cards)s cards of %(group)s. The team's own share covers them, but others borrow them now.")
+            % facts
+        )
     more = facts.get("more")
     if not isinstance(more, int) or more < 1:  # freed since the gate looked, or not told
         return _("Needs %(cards)s cards; the quota of %(group)s has fewer left.") % facts
@@ -72,6 +78,15 @@ def _quota(facts: _Known) -> str:
             "Needs %(cards)s cards of %(group)s; %(more)s more have to come free.",
             more,
         )
+        % facts
+    )
+
+
+def _not_placed(facts: _Known) -> str:
+    if facts.get("misfit"):
+        return _("Admitted, but no machine of %(group)s has cards of the wanted type. Tell an admin.") % facts
+    return (
+        _("Admitted, but no set of nodes holds all %(pods)s pods together: %(per_pod)s cards each, %(free)s free.")
         % facts
     )
 
@@ -266,11 +281,7 @@ _SENTENCES: dict[str, Callable[[_Known], str]] = {
             "together, or ask for a smaller shape."
         )
     ),
-    C.NOT_PLACED: _plain(
-        lambda: _(
-            "Admitted, but no set of nodes holds all %(pods)s pods together: %(per_pod)s cards each, %(free)s free."
-        )
-    ),
+    C.NOT_PLACED: _not_placed,
     C.WAITING_FOR_RELEASE: _plain(lambda: _("Admitted; the jobs before it are still leaving its nodes.")),
     C.PULLING_IMAGE: _pulling,
     C.IMAGE_NAME_INVALID: _plain(lambda: _("The image name is not valid. Correct it and submit again.")),

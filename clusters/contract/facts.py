@@ -155,6 +155,7 @@ class WorkloadFacts:
     ending: bool = False  # evicted or ended, pods still there
     wait: Wait | None = None
     unplaceable: bool = False  # admitted, and the executor says that the gang does not fit
+    misfit: str = ""  # the executor's words where no machine has cards of the wanted kind, however many are free
     avoid_nodes: tuple[str, ...] = ()  # sorted names of nodes on which no pod of it is placed
     waiting_release: bool = False  # the nodes meant for it are not free yet
     pods: tuple[PodFacts, ...] = ()

@@ -301,6 +301,8 @@ def explain(code: ReasonCode | None, look: Look) -> Reason:
     if code in {ReasonCode.SPLIT_OVER_NODES, ReasonCode.NO_PLACE, ReasonCode.NOT_PLACED, ReasonCode.PLACING}:
         blocks = sorted((block for block in group.free_blocks if block > 0), reverse=True)
         values |= {"per_pod": look.cards_per_pod, "free": group.free, "blocks": blocks}
+        if facts.misfit:
+            values["misfit"] = facts.misfit
     if facts.evictions:
         values["evictions"] = facts.evictions
     if facts.evicted_by and code.value.startswith("preempted_"):

@@ -19,6 +19,7 @@ from clusters.backends.kueue_volcano.bundle import (
     Bundle,
     Size,
     Surroundings,
+    admitted_pods,
     awaits_release,
     in_order,
     newest,
@@ -41,6 +42,7 @@ from clusters.backends.kueue_volcano.conditions import (
 from clusters.backends.kueue_volcano.outcomes import Verdict, failure_of, rank_in_name, verdict_of
 from clusters.backends.kueue_volcano.pods import (
     is_over,
+    misfit,
     placing,
     pod_facts,
     scheduled_at,
@@ -51,7 +53,7 @@ from clusters.backends.kueue_volcano.pods import (
 from clusters.backends.kueue_volcano.quantities import number
 from clusters.backends.kueue_volcano.replicas import service_facts
 from clusters.backends.kueue_volcano.steering import avoided
-from clusters.backends.kueue_volcano.wire import Deployment, Job, Pod, PodGroup, Workload
+from clusters.backends.kueue_volcano.wire import Condition, Deployment, Job, Pod, PodGroup, Workload
 from clusters.contract import Outcome, WorkloadFacts
 
 _ENCODER = msgspec.json.Encoder()
@@ -74,6 +76,8 @@ def _gang_facts(bundle: Bundle, job: Job | None, around: Surroundings) -> Worklo
     gate = gate_of(workload) if workload is not None else NO_GATE
     verdict = verdict_of(job, workload, gate)
     size = size_of(bundle, _wanted(job))
+    if workload is not None and gate.reserved_at is not None and (given := admitted_pods(workload)) is not None:
+        size = replace(size, pods=given)
     ranks = _ranks(bundle.pods)
     pods = _current(bundle.pods, ranks, gate, verdict)
     there = [pod for pod in bundle.pods if not is_over(pod)]
@@ -115,7 +119,7 @@ def _gang_facts(bundle: Bundle, job: Job | None, around: Surroundings) -> Worklo
 
 
 def _wanted(job: Job | None) -> int | None:
-    """Pods of the gang. Kueue may start fewer only where a job allows it, which ours never do."""
+    """Pods of the gang, as it asks for them."""
     if job is None:
         return None
     noted = number(job.metadata.annotations.pods)
@@ -220,8 +224,15 @@ def _placing(
     whole = len(pods) >= size.pods
     if "Unschedulable" not in words and not (whole and _gang_is_stuck(bundle.pod_group, facts.admitted_at)):
         return facts
+    words_of = [*(find(pod.status.conditions, "PodScheduled") for pod in waiting), _word_of(bundle.pod_group)]
+    if text := next(filter(None, map(misfit, words_of)), ""):
+        return replace(facts, unplaceable=True, misfit=text)  # whatever comes free
     releasing = awaits_release(bundle, size, around)
     return replace(facts, unplaceable=not releasing, waiting_release=releasing)
+
+
+def _word_of(pod_group: PodGroup | None) -> Condition | None:
+    return find(pod_group.status.conditions, "Unschedulable") if pod_group is not None else None
 
 
 def _gang_is_stuck(pod_group: PodGroup | None, admitted_at: datetime | None) -> bool:

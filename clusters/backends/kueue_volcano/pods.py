@@ -173,6 +173,17 @@ def placing(pod: Pod) -> str:
     return told.reason if told is not None and told.status == "False" else ""
 
 
+MISFIT_MAX = 300
+_OTHER_CARDS = re.compile(r"checkNodeNPUByTask|\baccelerator-type\b", re.I)
+
+
+def misfit(told: Condition | None) -> str:
+    """A word of the scheduler that nodes have cards of another kind (C-35, Volcano's plugins for Ascend), else ''."""
+    if told is None or not _OTHER_CARDS.search(told.message):
+        return ""
+    return told.message[:MISFIT_MAX]
+
+
 def pod_facts(pod: Pod, rank: int, cards: int, lost: LostNodes) -> PodFacts:
     phase = phase_of(pod, lost)
     problem = _problem(pod) if phase is PodPhase.PULLING else None

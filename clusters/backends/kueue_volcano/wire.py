@@ -6,6 +6,7 @@ fields are skipped while the bytes are read. Unknown fields are ignored and miss
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from sys import intern
 from typing import Annotated
@@ -151,6 +152,7 @@ class Container(Struct):
 
 Asks = tuple[tuple[str, int], ...]  # extended resources of a pod, by name
 _same_asks: dict[Asks, Asks] = {}
+NO_OVERHEAD: Mapping[str, Quantity] = {}
 
 
 class PodSpec(Struct):
@@ -159,20 +161,29 @@ class PodSpec(Struct):
     node_name: str = ""
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
+    overhead: dict[str, Quantity] = {}
     asks: Asks = field(default=(), name=" asks")
 
     def __post_init__(self) -> None:
         self.node_name = intern(self.node_name)
-        asks = pod_asks(self.containers, self.init_containers)
+        asks = pod_asks(self.containers, self.init_containers, self.overhead)
         self.asks = _same_asks.setdefault(asks, asks) if len(_same_asks) < 1024 else asks
         self.containers = self.init_containers = ()
+        self.overhead = {}
 
     def asked(self, resource: str) -> int:
         return next((count for name, count in self.asks if name == resource), 0)
 
 
-def pod_asks(containers: tuple[Container, ...], init_containers: tuple[Container, ...] = ()) -> Asks:
-    """Extended resources a pod takes (C-34): all that run together, or more while a first container needs more."""
+def pod_asks(
+    containers: tuple[Container, ...],
+    init_containers: tuple[Container, ...] = (),
+    overhead: Mapping[str, Quantity] = NO_OVERHEAD,
+) -> Asks:
+    """Extended resources a pod takes (C-34): all that run together, or more while a first container needs more.
+
+    What its runtime takes comes on top.
+    """
     together: dict[str, int] = {}
     most: dict[str, int] = {}
     for container in init_containers:
@@ -186,12 +197,17 @@ def pod_asks(containers: tuple[Container, ...], init_containers: tuple[Container
         for name, count in _extended(container):
             together[name] = together.get(name, 0) + count
     asks = {name: max(together.get(name, 0), most.get(name, 0)) for name in (*together, *most)}
+    for name, count in _whole_devices(overhead):
+        asks[name] = asks.get(name, 0) + count
     return tuple(sorted((intern(name), count) for name, count in asks.items() if count))
 
 
 def _extended(container: Container) -> list[tuple[str, int]]:
-    asked = {**container.resources.limits, **container.resources.requests}
-    return [(name, whole(amount)) for name, amount in asked.items() if "/" in name]
+    return _whole_devices({**container.resources.limits, **container.resources.requests})
+
+
+def _whole_devices(amounts: Mapping[str, Quantity]) -> list[tuple[str, int]]:
+    return [(name, whole(amount)) for name, amount in amounts.items() if "/" in name]
 
 
 class Waiting(Struct):
@@ -300,7 +316,16 @@ class SchedulingStats(Struct):
     evictions: tuple[EvictionCount, ...] = ()
 
 
+class PodSetAssignment(Struct):
+    count: int | None = None
+
+
+class Admission(Struct):
+    pod_set_assignments: tuple[PodSetAssignment, ...] = ()
+
+
 class WorkloadStatus(Status):
+    admission: Admission | None = None
     admission_checks: tuple[AdmissionCheck, ...] = ()
     scheduling_stats: SchedulingStats | None = None
     accumulated_past_execution_time_seconds: int | None = None  # there since the first admission that was lost

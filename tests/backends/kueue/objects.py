@@ -172,6 +172,7 @@ def pod(rank: int = 0, state: Object | None = None, *conditions: Object, **more:
             "nodeName": node,
             "containers": more.pop("containers", [container()]),
             "initContainers": more.pop("init_containers", []),
+            "overhead": more.pop("overhead", {}),
         },
         "status": {**status, **more},
     }

@@ -252,3 +252,24 @@ def test_a_job_of_our_name_and_somebody_elses_labels_is_not_ours() -> None:
     for labels in ({}, marks(installation="01kother"), {**marks(), "sluice.dev/attempt": "x"}):
         foreign = job(labels=labels)
         assert snapshot_of(foreign, workload(*admitted())).observed() == ()
+
+
+def test_what_was_admitted_counts_and_not_what_was_asked_for() -> None:
+    """C-28: 20 pods were asked for, 5 were enough, 9 are admitted; put back, it asks for 20 again."""
+    given = {"podSetAssignments": [{"name": "main", "count": 9}]}
+    part = workload(*admitted(), podSets=[{"name": "main", "count": 20, "minCount": 5}])
+    part["status"]["admission"] = {"clusterQueue": "cq", **given}
+    facts = facts_of(job(pods=20, cards=1), part)
+    assert (facts.cards, facts.wanted_pods) == (9, 9)
+    assert held_cards(facts) == (0, 9, 0)
+    part["status"] = {"conditions": [no("QuotaReserved", "Pending", "")]}
+    facts = facts_of(job(pods=20, cards=1), part)
+    assert (facts.cards, facts.wanted_pods) == (20, 20)
+    assert held_cards(facts) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("given", [{}, {"podSetAssignments": []}, {"podSetAssignments": [{"name": "main"}]}])
+def test_an_admission_that_counts_no_pods_is_of_all(given: Object) -> None:
+    whole = workload(*admitted())
+    whole["status"]["admission"] = given
+    assert facts_of(job(pods=2, cards=8), whole).cards == 16

@@ -10,6 +10,8 @@ import pytest
 from clusters.backends.kueue_volcano import names, raw
 from clusters.backends.kueue_volcano.pods import phase_of, unknown_signal
 from clusters.contract import INFRASTRUCTURE_FAILURES, Failure, FailureCode, Outcome, PodPhase
+from clusters.domain.reasons import ReasonCode
+from clusters.domain.states import GroupSnapshot, derive
 from tests.backends.kueue.objects import (
     Object,
     admitted,
@@ -284,6 +286,31 @@ def test_a_gang_does_not_fit_when_its_pods_say_so(things: tuple[Object, ...], un
     assert placing(*things) == (unplaceable, False)
 
 
+NPU = "0/4 nodes: task checkNodeNPUByTask err: node label [accelerator-type] module Failed, want module-910b-8"
+
+
+@pytest.mark.parametrize(
+    "things",
+    [
+        (unplaced(0, "Unschedulable", NPU), unplaced(1, "Schedulable")),
+        (unplaced(0, "Unschedulable"), unplaced(1), pod_group({**STUCK, "message": NPU})),
+    ],
+    ids=["a pod says so", "the gang says so"],
+)
+def test_cards_of_another_kind_are_told_from_cards_that_are_not_free(things: tuple[Object, ...]) -> None:
+    """C-35: no machine of the wanted type; what comes free does not help."""
+    facts = facts_of(job(), workload(*admitted(5)), *things)
+    assert (facts.unplaceable, facts.waiting_release, facts.misfit) == (True, False, NPU)
+    group = GroupSnapshot("Ascend 910B3", free_blocks=(8, 8), topology_aware=False)
+    reason = derive(facts, group, moment(900)).reason
+    assert (reason.code, reason.facts["misfit"]) == (ReasonCode.NOT_PLACED, NPU)
+
+
+def test_scarce_cards_are_of_the_wanted_kind() -> None:
+    told = "0/4 nodes are available: 4 Insufficient nvidia.com/gpu."
+    assert facts_of(job(), workload(*admitted(5)), unplaced(0, "Unschedulable", told), unplaced(1)).misfit == ""
+
+
 def test_a_gang_that_leaves_is_not_said_to_fit_nowhere() -> None:
     leaving = cond("Evicted", "Preempted", "Preempted", s=20)
     facts = facts_of(job(), workload(*admitted(5), leaving), unplaced(0, "Unschedulable"), unplaced(1))
@@ -320,3 +347,22 @@ def test_cards_are_those_of_containers_together_or_of_a_first_one_that_asks_for_
     assert cards([container(4)], [beside, container(6, "first")]) == 7
     limits_only = {"name": "main", "resources": {"limits": {"nvidia.com/gpu": "3"}}}
     assert cards([limits_only]) == 3
+
+
+@pytest.mark.parametrize(("sidecar_first", "of_a_pod"), [(True, 18), (False, 17)])
+def test_what_runs_one_after_the_other_is_not_added_and_what_stays_is(sidecar_first: bool, of_a_pod: int) -> None:
+    """C-34, its sizes: 16 first, 1 that stays, 8 of the program under limits only, 1 for the runtime; two pods."""
+    first = [container(1, "proxy", restartPolicy="Always"), container(16, "fetch")]
+    program = {"name": "train", "resources": {"limits": {"nvidia.com/gpu": "8", "cpu": "8"}}}
+    things = [
+        pod(
+            rank,
+            uid=f"pod-{rank}",
+            containers=[program],
+            init_containers=first if sidecar_first else first[::-1],
+            overhead={"nvidia.com/gpu": "1", "cpu": "250m"},
+        )
+        for rank in (0, 1)
+    ]
+    facts = facts_of(job(pods=2), workload(*admitted()), *things)
+    assert [found.cards for found in facts.pods] == [of_a_pod, of_a_pod]

@@ -166,6 +166,31 @@ def test_quantities_are_exact_and_what_is_none_counts_as_none(text: Any, number:
     assert whole(text) == number
 
 
+@pytest.mark.parametrize(
+    ("used", "of", "per_mille"),
+    [
+        ("156000Mi", "350Gi", 435), ("238142Mi", "440Gi", 529), ("303342209536", "600Gi", 471), ("4Ti", "4096Gi", 1000),
+        ("128M", "128Mi", 954), ("1e3", "1k", 1000), ("1536Mi", "1.5Gi", 1000), ("12345678n", "1", 12),
+        ("128974848000m", "123Mi", 1000), ("1P", "1E", 1), ("1Pi", "1Ei", 1), ("1E", "1000P", 1000),
+        ("1Ei", "1024Pi", 1000), ("1500u", "1500000n", 1000), ("5G", "5e9", 1000), ("64Ki", "65536", 1000),
+        ("1T", "1E12", 1000), ("0", "8", 0),
+    ],
+)  # fmt: skip
+def test_two_quantities_are_compared_whatever_their_units(used: str, of: str, per_mille: int) -> None:
+    """C-23: both sides of a ratio, exactly; rounded only to be read."""
+    part, whole_of_it = exact(used), exact(of)
+    assert part is not None and whole_of_it is not None
+    assert round(part / whole_of_it * 1000) == per_mille
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x", "1 Gi", "1GB", "10gb", "NaN", "inf", "-Infinity", "1e", "1E3G", "1mi", "٣", "８", "1,5"]
+)
+def test_what_is_no_quantity_is_no_number(text: str) -> None:
+    """C-23: neither zero nor NaN."""
+    assert exact(text) is None
+
+
 def test_cpu_is_counted_in_thousandths() -> None:
     assert [millis(text) for text in ("127500m", "96", "0.5", "12345678n", "", None)] == [127500, 96000, 500, 13, 0, 0]
     assert exact("1.5Gi") == 3 * 2**29 and exact("half") is None

@@ -77,6 +77,18 @@ def test_a_reason_is_a_short_sentence_whatever_is_known(language: str, facts: di
             {"pods": 1, "per_pod": 8, "group": "H100", "free": 8, "blocks": [5, 3]},
             "Needs 8 cards on one node. H100 has 8 free, split 5 + 3.",
         ),
+        pytest.param(
+            "not_placed",
+            {"pods": 1, "per_pod": 4, "free": 8, "group": "Ascend 910B3", "misfit": "label [accelerator-type] Failed"},
+            "Admitted, but no machine of Ascend 910B3 has cards of the wanted type. Tell an admin.",
+            id="C-35: the label of its machines does not match",
+        ),
+        pytest.param(
+            "waiting_for_quota",
+            {"cards": 2, "group": "H100", "asked": 2, "nominal": 2, "used": 0, "more": 2},
+            "Needs 2 cards of H100. The team's own share covers them, but others borrow them now.",
+            id="C-26: none is used and none is free",
+        ),
         (
             "split_over_nodes",
             {"pods": 2, "per_pod": 6, "group": "H100", "free": 13, "blocks": [5, 5, 3]},
