@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -28,6 +29,23 @@ class Source(StrEnum):
     LOOP = "loop"  # two jobs interrupt each other
     TWO_SCHEDULERS = "two_schedulers"  # somebody else places pods on nodes that teams share
     DRIFT = "drift"  # quotas were set from outside the console
+
+
+class NoticeState(StrEnum):
+    """Which notices to read."""
+
+    OPEN = "open"  # there still, and nobody has taken it away
+    SEEN = "seen"  # there still, and somebody has
+    ENDED = "ended"
+    ALL = "all"
+
+
+STATES: Mapping[NoticeState, Q] = {
+    NoticeState.OPEN: Q(closed_at=None, seen_at=None),
+    NoticeState.SEEN: Q(closed_at=None, seen_at__isnull=False),
+    NoticeState.ENDED: Q(closed_at__isnull=False),
+    NoticeState.ALL: Q(),
+}
 
 
 def notices_settle(cluster: Cluster, source: Source, signs: Mapping[str, Mapping[str, Any]], now: datetime) -> None:

@@ -12,11 +12,11 @@ from rest_framework.views import APIView
 
 from accounts.api.base import actor_of_request
 from clusters.connected import cluster_get
-from clusters.notices import Source, notice_seen
-from clusters.preflight.selectors import PreflightView, notice_views, preflight_view
+from clusters.notices import NoticeState, Source, notice_seen
+from clusters.preflight.selectors import NoticeView, PreflightView, notice_view, notices_page, preflight_view
 from clusters.preflight.service import preflight_ask
 from clusters.preflight.words import Feature, Verdict
-from common.api import errors
+from common.api import errors, page_of, page_out
 
 
 class PreflightRowOut(serializers.Serializer[Any]):
@@ -54,6 +54,27 @@ class NoticeOut(serializers.Serializer[Any]):
     text = serializers.CharField()
     facts = serializers.DictField(help_text="What proves it; lists in it are cut to 20, counts are whole.")
     opened_at = serializers.DateTimeField()
+    closed_at = serializers.DateTimeField(allow_null=True, help_text="Null: it is there still.")
+    seen_at = serializers.DateTimeField(allow_null=True, help_text="When somebody took it away from the banner.")
+    seen_by = serializers.CharField(allow_blank=True, help_text="User name.")
+
+
+class NoticesAsked(serializers.Serializer[Any]):
+    """What to list."""
+
+    state = serializers.ChoiceField(
+        choices=[state.value for state in NoticeState],
+        default=NoticeState.OPEN.value,
+        help_text=(
+            "`open`: there still, and nobody has taken it away. `seen`: there still, and somebody has. `ended`: over. "
+            "`all`: each of them."
+        ),
+    )
+    cluster = serializers.CharField(default="", allow_blank=True, help_text="Slug of a cluster.")
+    source = serializers.ChoiceField(  # type: ignore[assignment]
+        choices=[source.value for source in Source], required=False
+    )
+    cursor = serializers.CharField(required=False, help_text="As `next` and `previous` have it.")
 
 
 class ClusterPreflightView(APIView):
@@ -100,25 +121,29 @@ def _plain(value: Any) -> Any:
 
 class NoticesView(APIView):
     @extend_schema(
-        operation_id="notices_list", responses={200: NoticeOut(many=True), **errors(401, 403)}, tags=["clusters"]
+        operation_id="notices_list",
+        parameters=[NoticesAsked],
+        responses={200: page_of("NoticePage", NoticeOut), **errors(400, 401, 403)},
+        tags=["clusters"],
     )
     def get(self, request: Request) -> Response:
-        """Open notices about clusters that nobody has taken away yet, newest first."""
-        notices = notice_views(viewer=actor_of_request(request))
-        return Response(
-            [
-                {
-                    "id": notice.pk,
-                    "cluster": notice.cluster_slug,
-                    "source": notice.source,
-                    "subject": notice.subject,
-                    "text": notice.text,
-                    "facts": notice.facts,
-                    "opened_at": notice.opened_at,
-                }
-                for notice in notices
-            ]
+        """Notices about clusters, newest first. Left alone, `state` means those that nobody has taken away yet."""
+        asked = NoticesAsked(data=request.query_params)
+        asked.is_valid(raise_exception=True)
+        values = asked.validated_data
+        page = notices_page(
+            viewer=actor_of_request(request),
+            state=NoticeState(values["state"]),
+            cluster=values["cluster"],
+            source=Source(values["source"]) if "source" in values else None,
+            cursor=values.get("cursor"),
         )
+        return page_out(request, page, lambda rows: [_notice_body(notice_view(row)) for row in rows])
+
+
+def _notice_body(notice: NoticeView) -> dict[str, Any]:
+    names = ("source", "subject", "text", "facts", "opened_at", "closed_at", "seen_at", "seen_by")
+    return {"id": notice.pk, "cluster": notice.cluster_slug} | {name: getattr(notice, name) for name in names}
 
 
 class NoticeSeenView(APIView):

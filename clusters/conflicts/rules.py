@@ -44,11 +44,12 @@ class Watched:
 
 @dataclass(frozen=True, slots=True)
 class NodeLook:
-    """Cards on one node: of pods that no queue of ours admitted, and of our jobs."""
+    """Cards on one node: of pods that no queue of ours admitted, and of our jobs; and who those pods are."""
 
     name: str
     outside: int
     ours: int
+    outsiders: Sequence[Mapping[str, Any]] = ()  # {pod, space, scheduler, cards}
 
 
 def not_placed(watched: Iterable[Watched], groups: Mapping[str, GroupSnapshot], now: datetime) -> Signs:
@@ -124,16 +125,16 @@ def two_schedulers(nodes: Mapping[str, Sequence[NodeLook]], titles: Mapping[str,
     """Whole-card groups in which our queues and somebody else both place pods, so that neither knows what is free."""
     signs: Signs = {}
     for slug, looks in sorted(nodes.items()):
-        foreign = [look for look in looks if look.outside > 0]
+        foreign = sorted((look for look in looks if look.outside > 0), key=lambda look: (-look.outside, look.name))
+        pods = [{"node": look.name, **pod} for look in foreign for pod in look.outsiders]
         if foreign and any(look.ours > 0 for look in looks):
             signs[slug] = {
                 "group": titles.get(slug, slug),
                 "cards": sum(look.outside for look in foreign),
                 "count": len(foreign),
-                "nodes": [
-                    {"node": look.name, "cards": look.outside}
-                    for look in sorted(foreign, key=lambda look: (-look.outside, look.name))[:SHOWN]
-                ],
+                "nodes": [{"node": look.name, "cards": look.outside} for look in foreign[:SHOWN]],
+                "schedulers": sorted({pod["scheduler"] for pod in pods}),
+                "pods": pods[:SHOWN],
             }
     return signs
 

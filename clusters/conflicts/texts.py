@@ -83,6 +83,7 @@ def conflict_evidence(source: Source, facts: Facts) -> list[Evidence]:
         ]
     found = [_job(source, job) for job in facts.get("jobs", ())]
     found += [Evidence(_cards_outside(node["cards"]), node=node["node"]) for node in facts.get("nodes", ())]
+    found += [Evidence(_pod_outside(pod), about=f"{pod['space']}/{pod['pod']}") for pod in facts.get("pods", ())]
     found += [Evidence(_("Its queue is made again."), about=queue["queue"]) for queue in facts.get("queues", ())]
     return found
 
@@ -145,6 +146,14 @@ def _loop(subject: str, facts: Facts) -> str:
 
 
 def _two_schedulers(subject: str, facts: Facts) -> str:
+    if facts.get("schedulers"):
+        return ngettext(
+            "%(group)s: %(cards)d card is taken by pods of no queue, beside the jobs of teams. "
+            "Placed by: %(schedulers)s.",
+            "%(group)s: %(cards)d cards are taken by pods of no queue, beside the jobs of teams. "
+            "Placed by: %(schedulers)s.",
+            facts["cards"],
+        ) % {"group": facts["group"], "cards": facts["cards"], "schedulers": listed(facts["schedulers"])}
     return ngettext(
         "%(group)s: %(cards)d card is taken by pods of no queue, beside the jobs of teams.",
         "%(group)s: %(cards)d cards are taken by pods of no queue, beside the jobs of teams.",
@@ -223,6 +232,14 @@ def _cards_outside(cards: int) -> str:
     return ngettext("%(cards)d card of pods of no queue.", "%(cards)d cards of pods of no queue.", cards) % {
         "cards": cards
     }
+
+
+def _pod_outside(pod: Facts) -> str:
+    return ngettext(
+        "It holds %(cards)d card of %(node)s, and the scheduler %(scheduler)s has placed it.",
+        "It holds %(cards)d cards of %(node)s, and the scheduler %(scheduler)s has placed it.",
+        pod["cards"],
+    ) % {"cards": pod["cards"], "node": pod["node"], "scheduler": pod["scheduler"]}
 
 
 def _change_text(change: Facts) -> str:

@@ -105,10 +105,11 @@ def _nodes(cluster: Cluster, groups: Mapping[int, str]) -> dict[str, list[NodeLo
     exclusive = Node.objects.filter(cluster=cluster, group__sharing=SharingMode.EXCLUSIVE.value)
     foreign = exclusive.filter(outside__gt=0).values("group_id")
     found: dict[str, list[NodeLook]] = defaultdict(list)
-    rows = exclusive.filter(group_id__in=foreign).values_list("group_id", "name", "outside", "holders")
-    for group_id, name, outside, holders in rows.order_by():
+    rows = exclusive.filter(group_id__in=foreign).values_list("group_id", "name", "outside", "outsiders", "holders")
+    for group_id, name, outside, outsiders, holders in rows.order_by():
         if group_id in groups:
-            found[groups[group_id]].append(NodeLook(name, outside, sum(holder["cards"] for holder in holders)))
+            ours = sum(holder["cards"] for holder in holders)
+            found[groups[group_id]].append(NodeLook(name, outside, ours, outsiders))
     return found
 
 

@@ -64,6 +64,7 @@ from clusters.contract.intent import (
     WorkloadSpec,
 )
 from clusters.contract.inventory import (
+    OUTSIDERS_MAX,
     REPLICAS_MAX,
     CardHolder,
     ClusterInventory,
@@ -72,6 +73,7 @@ from clusters.contract.inventory import (
     NodeGroupFacts,
     NodeHealth,
     NodeTrouble,
+    Outsider,
     Part,
     SharingMode,
 )
@@ -90,6 +92,7 @@ __all__ = [
     "GIT_ADDRESS",
     "GIT_REVISION",
     "INFRASTRUCTURE_FAILURES",
+    "OUTSIDERS_MAX",
     "POD_ROOT",
     "REPLICAS_MAX",
     "SECRET_PREFIX",
@@ -122,6 +125,7 @@ __all__ = [
     "Observation",
     "ObservedObject",
     "Outcome",
+    "Outsider",
     "Part",
     "PodFacts",
     "PodPhase",

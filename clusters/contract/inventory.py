@@ -55,6 +55,20 @@ class CardHolder:
     ending: bool = False
 
 
+OUTSIDERS_MAX = 8
+"""So many pods of no queue are named for one node, those with the most cards."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outsider:
+    """A pod of no queue that holds cards of a node, and who placed it."""
+
+    pod: str
+    space: str
+    scheduler: str
+    cards: int
+
+
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
     """One node: installed, sick and held cards. ``offered`` = installed minus sick, 0 unless schedulable."""
@@ -69,6 +83,7 @@ class NodeFacts:
     memory_bytes: int = 0
     holders: tuple[CardHolder, ...] = ()
     outside: int = 0  # cards of pods of no queue
+    outsiders: tuple[Outsider, ...] = ()  # who they are, as far as the backend tells
     conditions: tuple[NodeCondition, ...] = ()  # in the order of `NodeTrouble`; empty: it is well
     labels: tuple[tuple[str, str], ...] = ()  # those by which people may choose it for a group, sorted
     offers: tuple[tuple[str, SharingMode], ...] = ()  # resources of its cards, best first; how each is shared

@@ -15,9 +15,11 @@ from accounts.policy import Action, require
 from clusters.conflicts.texts import conflict_text
 from clusters.labels import error_text
 from clusters.models import Cluster, Notice, PreflightRow
-from clusters.notices import Source
+from clusters.notices import STATES, NoticeState, Source
 from clusters.preflight.texts import FEATURES, VERDICTS, Text, found_text, mend_text
 from clusters.preflight.words import Feature, Finding, Problem, Verdict
+from common.pages import Page, keyset_page
+from common.texts import storable
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,8 @@ class NoticeView:
     facts: Mapping[str, Any]
     opened_at: datetime
     closed_at: datetime | None
-    is_seen: bool
+    seen_at: datetime | None
+    seen_by: str  # user name; '' = nobody has seen it, or somebody who is gone
 
     @property
     def is_conflict(self) -> bool:
@@ -119,11 +122,25 @@ class NoticeView:
 def notice_views(*, viewer: Actor) -> list[NoticeView]:
     """Open notices that nobody has taken away yet, newest first, at most 50; one query. Raises NotAllowed."""
     require(viewer, Action.CLUSTER_MANAGE)
-    rows = Notice.objects.filter(closed_at=None, seen_at=None).select_related("cluster")[:50]
-    return [_notice(row) for row in rows]
+    rows = Notice.objects.filter(STATES[NoticeState.OPEN]).select_related("cluster", "seen_by")[:50]
+    return [notice_view(row) for row in rows]
 
 
-def _notice(row: Notice) -> NoticeView:
+def notices_page(
+    *, viewer: Actor, state: NoticeState, cluster: str = "", source: Source | None = None, cursor: str | None = None
+) -> Page[Notice]:
+    """Notices newest first, a page at a time; ``cluster`` is a slug. One query. Raises NotAllowed, BadCursor."""
+    require(viewer, Action.CLUSTER_MANAGE)
+    rows = Notice.objects.filter(STATES[state]).select_related("cluster", "seen_by")
+    if cluster:
+        rows = rows.filter(cluster__slug=storable(cluster))
+    if source is not None:
+        rows = rows.filter(source=source)
+    return keyset_page(rows, cursor, field="opened_at")
+
+
+def notice_view(row: Notice) -> NoticeView:
+    """Needs ``cluster`` and ``seen_by`` loaded."""
     return NoticeView(
         pk=row.pk,
         cluster=row.cluster.name,
@@ -134,7 +151,8 @@ def _notice(row: Notice) -> NoticeView:
         facts=row.facts,
         opened_at=row.opened_at,
         closed_at=row.closed_at,
-        is_seen=row.seen_at is not None,
+        seen_at=row.seen_at,
+        seen_by=row.seen_by.username if row.seen_by is not None else "",
     )
 
 

@@ -176,5 +176,7 @@ def test_pods_of_another_scheduler_beside_jobs_are_told(console: Console) -> Non
     console.until_true(lambda: told("two_schedulers"), "the pod holds cards")
     (notice,) = told("two_schedulers")
     assert (notice.subject, notice.facts["cards"]) == (console.group.slug, 4)
+    (proof,) = notice.facts["pods"]
+    assert (proof["space"], proof["pod"], proof["scheduler"]) == ("default", "stranger", "default-scheduler")
     console.plane.request("DELETE", names.PODS_KIND.path("default", "stranger"))
     console.until_true(lambda: not told("two_schedulers"), "the pod is gone")

@@ -60,7 +60,9 @@ def everything(cast: Cast, job: Job) -> None:
         {"count": 3, "times": [], "jobs": [{"job": job.public_id, "count": 2}, {"job": "01GONE", "count": 1}]},
     )
     nodes = [{"node": "node-2", "cards": 3}]
-    notice(cast, "two_schedulers", "h100", {"group": "H100", "cards": 3, "count": 1, "nodes": nodes})
+    pod = {"pod": "etl-7", "space": "etl", "scheduler": "house-scheduler", "cards": 3, "node": "node-2"}
+    theirs = {"schedulers": ["house-scheduler"], "pods": [pod]}
+    notice(cast, "two_schedulers", "h100", {"group": "H100", "cards": 3, "count": 1, "nodes": nodes, **theirs})
 
 
 def test_without_conflicts_the_page_says_so(cast: Cast, visitor: Visitors) -> None:
@@ -78,7 +80,8 @@ def test_each_conflict_has_its_sentence_its_proof_and_where_to_look(cast: Cast, 
         "The queue of vision was gone from the cluster. It is made again.",
         "node-1: pods were told to end and still hold 8 cards.",
         "Two jobs have interrupted each other 3 times within 30 minutes.",
-        "H100: 3 cards are taken by pods of no queue, beside the jobs of teams.",
+        "H100: 3 cards are taken by pods of no queue, beside the jobs of teams. Placed by: house-scheduler.",
+        "etl/etl-7 It holds 3 cards of node-2, and the scheduler house-scheduler has placed it.",
         "4 quotas are other than planned: they were set from outside the console, by kubectl-edit.",
         "Common pool h100: 0 cards are planned, 2 are set.",
         "vision h100: may lend any number of cards by the plan, 0 are set.",

@@ -14,6 +14,7 @@ from typing import Any
 from clusters.backends.kueue_volcano import names
 from clusters.backends.kueue_volcano.bundle import UNKNOWN_TIME, foremost, own_word
 from clusters.backends.kueue_volcano.conditions import changed_at, find, moment
+from clusters.backends.kueue_volcano.marks import Marks
 from clusters.backends.kueue_volcano.pods import is_over
 from clusters.backends.kueue_volcano.quantities import number
 from clusters.backends.kueue_volcano.wire import (
@@ -22,7 +23,6 @@ from clusters.backends.kueue_volcano.wire import (
     Deployment,
     Job,
     LocalQueue,
-    Marks,
     Meta,
     Node,
     Pod,

@@ -13,12 +13,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from clusters.backends.kueue_volcano.conditions import changed_at, find, moment
+from clusters.backends.kueue_volcano.names import DEFAULT_SCHEDULER
 from clusters.backends.kueue_volcano.pods import is_over, phase_of
 from clusters.backends.kueue_volcano.quantities import millis, whole
 from clusters.backends.kueue_volcano.shape import ClusterShape, GroupShape
 from clusters.backends.kueue_volcano.snapshot import Snapshot
 from clusters.backends.kueue_volcano.wire import Node, Taint
 from clusters.contract import (
+    OUTSIDERS_MAX,
     CardHolder,
     ClusterInventory,
     NodeCondition,
@@ -26,6 +28,7 @@ from clusters.contract import (
     NodeGroupFacts,
     NodeHealth,
     NodeTrouble,
+    Outsider,
     PodPhase,
     SharingMode,
 )
@@ -222,11 +225,14 @@ def _node_facts(node: Node, cards: Cards | None, snapshot: Snapshot, read_at: da
     capacity, usable = node.status.capacity, node.status.allocatable
     installed = sick = outside = 0
     holders: tuple[CardHolder, ...] = ()
+    outsiders: tuple[Outsider, ...] = ()
     if cards is not None:
         promise = promised(node.metadata.labels)
         installed = whole(capacity.get(cards.resource)) or (promise[1] if promise is not None else 0)
         sick = max(0, installed - whole(usable.get(cards.resource)))
-        holders, outside = _holders(node, cards.resource, snapshot)
+        holders, foreign = _holders(node, cards.resource, snapshot)
+        outside = sum(pod.cards for pod in foreign)
+        outsiders = tuple(sorted(foreign, key=lambda pod: (-pod.cards, pod.space, pod.pod))[:OUTSIDERS_MAX])
     conditions = tuple(
         replace(told, since=min(told.since, read_at)) if told.since is not None else told
         for told in _conditions(node, cards, sick=sick)
@@ -243,6 +249,7 @@ def _node_facts(node: Node, cards: Cards | None, snapshot: Snapshot, read_at: da
         memory_bytes=whole(usable.get("memory")),
         holders=holders,
         outside=outside,
+        outsiders=outsiders,
         conditions=conditions,
         labels=tuple(telling_labels(node.metadata.labels).items()),
         offers=tuple(described(node, names).offers.items()),
@@ -294,17 +301,18 @@ def _keeps_out(taint: Taint, cards: Cards | None) -> bool:
     return taint.effect in _KEEPS_OUT and not taint.key.startswith(_OWN_TAINTS) and not own
 
 
-def _holders(node: Node, resource: str, snapshot: Snapshot) -> tuple[tuple[CardHolder, ...], int]:
-    """Who holds the node's cards, and how many pods of others hold."""
+def _holders(node: Node, resource: str, snapshot: Snapshot) -> tuple[tuple[CardHolder, ...], list[Outsider]]:
+    """Who holds the node's cards, and the pods of others that do."""
     held: Counter[tuple[str, int, bool, bool]] = Counter()
-    outside = 0
+    foreign: list[Outsider] = []
     for pod in snapshot.pods_on(node.metadata.name):
         count = pod.spec.asked(resource)
         if not count or is_over(pod):
             continue
         key = snapshot.key_of(pod)
         if key is None:
-            outside += count
+            scheduler = pod.spec.scheduler_name or DEFAULT_SCHEDULER
+            foreign.append(Outsider(pod.metadata.name, pod.metadata.namespace, scheduler, count))
             continue
         ending = pod.metadata.deletion_timestamp is not None
         running = ending or phase_of(pod, {}) is not PodPhase.PULLING
@@ -313,4 +321,4 @@ def _holders(node: Node, resource: str, snapshot: Snapshot) -> tuple[tuple[CardH
         CardHolder(job, attempt, count, running, ending)
         for (job, attempt, running, ending), count in sorted(held.items())
     )
-    return found, outside
+    return found, foreign

@@ -14,7 +14,7 @@ from typing import Annotated
 import msgspec
 from msgspec import field
 
-from clusters.backends.kueue_volcano import names
+from clusters.backends.kueue_volcano.marks import NO_MARKS, Marks
 from clusters.backends.kueue_volcano.quantities import Quantity, whole
 
 Moment = Annotated[datetime, msgspec.Meta(tz=True)]
@@ -22,32 +22,6 @@ Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 
 class Struct(msgspec.Struct, rename="camel", gc=False):
     """Base of everything here: trees without cycles, so the garbage collector need not follow them."""
-
-
-class Marks(msgspec.Struct, frozen=True, gc=False):
-    """The labels or annotations that mean something to us, on any object."""
-
-    installation: str = field(default="", name=names.INSTALLATION)
-    job: str = field(default="", name=names.JOB)
-    attempt: str = field(default="", name=names.ATTEMPT)
-    group: str = field(default="", name=names.GROUP)
-    pods: str = field(default="", name=names.PODS)
-    cards: str = field(default="", name=names.CARDS)
-    resource: str = field(default="", name=names.RESOURCE)
-    avoids: str = field(default="", name=names.AVOIDS)
-    queue: str = field(default="", name=names.QUEUE_NAME)
-    priority_class: str = field(default="", name=names.PRIORITY_CLASS)
-    owner_uid: str = field(default="", name=names.WORKLOAD_JOB_UID)
-    controller_uid: str = field(default="", name=names.CONTROLLER_UID)
-    index: str = field(default="", name=names.COMPLETION_INDEX)
-
-    def __post_init__(self) -> None:
-        for name in ("installation", "attempt", "group", "pods", "cards", "resource", "queue", "priority_class"):
-            if value := getattr(self, name):
-                msgspec.structs.force_setattr(self, name, intern(value))
-
-
-NO_MARKS = Marks()
 
 
 class Owner(Struct):
@@ -159,13 +133,14 @@ class PodSpec(Struct):
     """Of a pod or a template. The containers are folded into what the pod asks for and then let go."""
 
     node_name: str = ""
+    scheduler_name: str = ""
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
     overhead: dict[str, Quantity] = {}
     asks: Asks = field(default=(), name=" asks")
 
     def __post_init__(self) -> None:
-        self.node_name = intern(self.node_name)
+        self.node_name, self.scheduler_name = intern(self.node_name), intern(self.scheduler_name)
         asks = pod_asks(self.containers, self.init_containers, self.overhead)
         self.asks = _same_asks.setdefault(asks, asks) if len(_same_asks) < 1024 else asks
         self.containers = self.init_containers = ()

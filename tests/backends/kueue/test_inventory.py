@@ -311,11 +311,14 @@ def test_holders_are_told_by_attempt_and_strangers_as_a_number() -> None:
     ending = pod(2, running(3), uid="p2", deleted=90, containers=[container(1)])
     over = pod(3, exited(0, 9), phase="Succeeded", uid="p3", containers=[container(2)])
     theirs = pod(4, labels=marks(installation="01kother"), uid="p4", containers=[container(1)])
-    facts = machine(node(), job(), pod(0), pulling, ending, over, theirs, somebody(1, "x"))
+    theirs["spec"]["schedulerName"] = "house-scheduler"
+    stranger = somebody(1, "x")
+    facts = machine(node(), job(), pod(0), pulling, ending, over, theirs, stranger)
     held = {(holder.running, holder.ending): holder.cards for holder in facts.holders}
     assert held == {(True, False): 4, (False, False): 1, (True, True): 1}
     assert {(holder.job_ulid, holder.attempt) for holder in facts.holders} == {(ULID, 1)}
     assert (facts.outside, facts.free) == (2, 0)
+    assert [(pod.scheduler, pod.cards) for pod in facts.outsiders] == [("house-scheduler", 1), ("default-scheduler", 1)]
 
 
 def test_broken_cards_are_neither_free_nor_lost() -> None:

@@ -148,10 +148,12 @@ def test_pods_of_no_queue_beside_jobs_are_told_by_node_group(cast: Cast, stage: 
     stage.run(30)
     free = Node.objects.filter(group__slug="h100", holders=[]).first()
     assert free is not None
-    Node.objects.filter(pk=free.pk).update(outside=3)
+    stranger = {"pod": "etl-7", "space": "etl", "scheduler": "house-scheduler", "cards": 2}
+    Node.objects.filter(pk=free.pk).update(outside=3, outsiders=[stranger])
     look()
     told = open_notices("two_schedulers")["h100"]
     assert (told["cards"], told["nodes"]) == (3, [{"node": free.name, "cards": 3}])
+    assert (told["schedulers"], told["pods"]) == (["house-scheduler"], [{"node": free.name, **stranger}])
 
 
 def test_a_cluster_whose_picture_is_old_keeps_its_notices(cast: Cast, stage: Stage) -> None:
