@@ -81,6 +81,7 @@ def _require_unused(cluster: Cluster) -> None:
 
 def _take_queues_away(cluster: Cluster) -> bool:
     """Whether none of ours are left. From a cluster that is only watched nothing is taken."""
+    cluster.refresh_from_db(fields=["mode", "settings"])
     if cluster.is_watched_only:
         return not was_managed(cluster)
     try:
