@@ -9,7 +9,7 @@ Only whole cards are limited: slices are another unit, and a job without cards t
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
@@ -112,9 +112,14 @@ class LimitsEffect:
     over: tuple[str, ...]
 
 
-def limits_effect(local: LocalQueue, limits: Limits, now: datetime) -> LimitsEffect:
-    """Of other limits than its own too; one query, changes nothing."""
-    rows = _live([local.pk], now)
+def limits_effects(queues: Sequence[LocalQueue], now: datetime) -> dict[int, LimitsEffect]:
+    """Of those local queues that have a limit, as they are or would be, by id; one query, none without limits."""
+    limits = {local.pk: limits_of(local) for local in queues if local.is_limited}
+    rows = _by_queue(_live(limits, now) if limits else ())
+    return {pk: _effect(each, rows.get(pk, ())) for pk, each in limits.items()}
+
+
+def _effect(limits: Limits, rows: Sequence[_Live]) -> LimitsEffect:
     verdicts = decide(limits, _asking(rows), _by_owner(rows))
     return LimitsEffect(
         taken=sum(row.let_in for row in rows),
@@ -154,11 +159,8 @@ def limits_of(local: LocalQueue) -> Limits:
 
 def _verdicts(limits: Mapping[int, Limits], now: datetime, wanted: Collection[str] = ()) -> dict[str, KeptBack | None]:
     """``wanted`` jobs ask, even if they left the line since they were loaded."""
-    rows: dict[int, list[_Live]] = defaultdict(list)
-    for row in _live(limits, now) if limits else ():
-        rows[row.queue].append(row)
     verdicts: dict[str, KeptBack | None] = {}
-    for pk, found in rows.items():
+    for pk, found in _by_queue(_live(limits, now) if limits else ()).items():
         verdicts |= decide(limits[pk], _asking(found, wanted), _by_owner(found))
     return verdicts
 
@@ -167,6 +169,13 @@ def _live(local_queues: Collection[int], now: datetime) -> list[_Live]:
     with connection.cursor() as cursor:
         cursor.execute(_LIVE, {"queues": list(local_queues), "now": now})
         return [_Live(*row) for row in cursor.fetchall()]
+
+
+def _by_queue(rows: Iterable[_Live]) -> dict[int, list[_Live]]:
+    found: dict[int, list[_Live]] = defaultdict(list)
+    for row in rows:
+        found[row.queue].append(row)
+    return found
 
 
 def _asking(rows: Sequence[_Live], wanted: Collection[str] = ()) -> list[Asks]:

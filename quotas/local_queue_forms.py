@@ -13,7 +13,7 @@ from quotas.local_queues import NAME_MAX, REASON_MAX, WEIGHT_MAX
 
 
 class LocalQueueForm(ServiceForm):
-    """Name, weight where the cluster goes by it, and cluster where the team has queues on several."""
+    """Name, limits, weight where the cluster goes by it, and cluster where the team has queues on several."""
 
     name = forms.CharField(label=_("Name"), required=False, max_length=NAME_MAX)
     weight = forms.IntegerField(
@@ -23,6 +23,14 @@ class LocalQueueForm(ServiceForm):
         max_value=WEIGHT_MAX,
         initial=1,
         help_text=_("From 1 to 100. Of two queues that wait, the one that used less for its weight goes first."),
+    )
+    most_cards = forms.IntegerField(
+        label=_("Most cards at once"),
+        required=False,
+        help_text=_("Of all node groups together; nothing is no limit. What is above it waits until cards come free."),
+    )
+    most_cards_each = forms.IntegerField(
+        label=_("Most cards of one person"), required=False, help_text=_("In this queue; nothing is no limit.")
     )
     cluster = forms.ChoiceField(label=_("Cluster"), required=False)
 
@@ -36,8 +44,8 @@ class LocalQueueForm(ServiceForm):
             del self.fields["cluster"]
 
     def values(self) -> dict[str, Any]:
-        """What was said of name and weight, for the service."""
-        found = {"name": self.cleaned_data["name"]}
+        """What was said of name, weight and limits, for the service."""
+        found = {name: self.cleaned_data[name] for name in ("name", "most_cards", "most_cards_each")}
         if self.cleaned_data.get("weight") is not None:
             found["weight"] = self.cleaned_data["weight"]
         return found

@@ -11,6 +11,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -24,6 +25,8 @@ from clusters.contract import BackendError
 from clusters.models import Cluster
 from common.errors import DomainError, NotFound
 from jobs.pages.admin import for_admins
+from jobs.pages.queue_limits import SEEN, limits_key, limits_seen, limits_sentences
+from quotas.limits import LimitsEffect, limits_effects
 from quotas.local_queue_forms import LocalQueueForm, NoForm, StopForm
 from quotas.local_queues import (
     local_queue_change,
@@ -74,6 +77,13 @@ def queues(request: HttpRequest, team: str) -> HttpResponse:
     form = _form(act, target, request.POST)
     if form.is_valid():
         try:
+            if (effect := _untold(request, actor, act, target, form)) is not None:
+                return _page(
+                    request,
+                    found,
+                    views,
+                    question=_question(act, target, form, found, (effect, limits_sentences(actor, effect))),
+                )
             changed = _do(actor, act, target, form)
         except DomainError as error:
             form.add_problems(error)
@@ -82,6 +92,19 @@ def queues(request: HttpRequest, team: str) -> HttpResponse:
             messages.success(request, _done(act) % {"queue": changed.name})
             return redirect("team:queues", team=found.slug)
     return _page(request, found, views, question=_question(act, target, form, found), status=422)
+
+
+def _untold(
+    request: HttpRequest, actor: Actor, act: QueueAct, view: LocalQueueView, form: ServiceForm
+) -> LimitsEffect | None:
+    """What new limits would do, as long as the lead has not been told; None where nothing is to be told."""
+    if act is not QueueAct.CHANGE:
+        return None
+    would_be = _do(actor, act, view, form, dry_run=True)
+    if (would_be.most_cards, would_be.most_cards_each) == (view.most_cards, view.most_cards_each):
+        return None
+    effect = limits_effects([would_be], timezone.now()).get(would_be.pk)
+    return None if limits_seen(request, effect) else effect
 
 
 @for_admins(Action.QUEUES_MANAGE)
@@ -120,13 +143,16 @@ def _form(act: QueueAct | None, view: LocalQueueView | None, data: Any = None) -
     if act in (QueueAct.HOLD, QueueAct.DRAIN):
         return StopForm(data)
     if act is QueueAct.CHANGE and view is not None:
-        return LocalQueueForm(data, weighs=view.weighs, initial={"name": view.name, "weight": view.weight})
+        return LocalQueueForm(data, weighs=view.weighs, initial={name: getattr(view, name) for name in _CHANGED})
     return NoForm(data)
 
 
-def _do(actor: Actor, act: QueueAct, view: LocalQueueView, form: ServiceForm) -> LocalQueue:
+_CHANGED = ("name", "weight", "most_cards", "most_cards_each")
+
+
+def _do(actor: Actor, act: QueueAct, view: LocalQueueView, form: ServiceForm, *, dry_run: bool = False) -> LocalQueue:
     local = local_queue_get(viewer=actor, queue=view.queue, local=view.slug, cluster=view.cluster_slug)
-    named: dict[str, Any] = {"actor": actor, "local": local}
+    named: dict[str, Any] = {"actor": actor, "local": local, "dry_run": dry_run}
     match act:
         case QueueAct.HOLD:
             changed = local_queue_hold(**named, reason=form.cleaned_data["reason"])
@@ -239,15 +265,24 @@ def _done(act: QueueAct) -> str:
     }[act]
 
 
-def _question(act: QueueAct, view: LocalQueueView, form: ServiceForm, team: Team) -> dict[str, Any]:
+def _question(
+    act: QueueAct,
+    view: LocalQueueView,
+    form: ServiceForm,
+    team: Team,
+    effect: tuple[LimitsEffect, list[tuple[str, str]]] | None = None,
+) -> dict[str, Any]:
     """What happens, and what has to be said."""
     title, effects, label = _texts(act)
+    told = []
+    if effect is not None:
+        told, effects = [(SEEN, limits_key(effect[0]))], [*effects, *effect[1]]
     return {
         "title": title % {"queue": view.name},
         "note": "",
         "is_possible": True,
         "effects": effects,
-        "hidden": [("do", act.value), ("queue", view.pk)],
+        "hidden": [("do", act.value), ("queue", view.pk), *told],
         "form": form,
         "action_url": reverse("team:queues", args=[team.slug]),
         "back_url": reverse("team:queues", args=[team.slug]),

@@ -37,8 +37,8 @@ from jobs.services.fields import (
     unknown_fields,
     word_field,
 )
-from jobs.services.lookups import Lookups
 from jobs.services.limits import beyond_limits
+from jobs.services.lookups import Lookups
 from jobs.services.supplies import Given, supply_fields
 from quotas.models import LocalQueue
 from quotas.selectors import QueuePlace
@@ -92,10 +92,8 @@ def check_intent(actor: Actor, data: Mapping[str, Any], lookups: Lookups | None 
     team, place, local_queue = _queue(checks, lookups)
     priority_reason = checks.text("priority_reason").strip()[:REASON_MAX]
     priority = priority_field(checks, actor, team.pk if team else None, priority_reason)
-    group, shape = _group_and_shape(checks, lookups, place, cards, replicas, framework, kind)
+    group, shape = _group_and_shape(checks, lookups, place, local_queue, cards, replicas, framework, kind)
     cpu, memory = cpu_and_memory_fields(checks, cards)
-    if local_queue and group and shape:
-        beyond_limits(checks, "cards", local_queue, group.group, shape.cards)
     given = supply_fields(checks, lookups, team, place.cluster, image) if team and place else Given()
     if checks.problems:
         raise InvalidInput(checks.problems)
@@ -127,8 +125,8 @@ class Whereabouts:
     """Where a job would go; None with ``problems`` when nowhere, or when too little was said yet."""
 
     place: QueuePlace | None
-    group: GroupPlace | None
     local_queue: LocalQueue | None
+    group: GroupPlace | None
     shape: Shape | None
     problems: tuple[FieldProblem, ...]
 
@@ -142,9 +140,7 @@ def check_place(actor: Actor, data: Mapping[str, Any]) -> Whereabouts:
     cards = cards_field(checks)
     replicas = service_fields(checks, kind)
     _team, place, local_queue = _queue(checks, lookups)
-    group, shape = _group_and_shape(checks, lookups, place, cards, replicas, framework, kind)
-    if local_queue and group and shape:
-        beyond_limits(checks, "cards", local_queue, group.group, shape.cards)
+    group, shape = _group_and_shape(checks, lookups, place, local_queue, cards, replicas, framework, kind)
     return Whereabouts(place, local_queue, group, shape, tuple(checks.problems))
 
 
@@ -260,6 +256,7 @@ def _group_and_shape(
     checks: Checks,
     lookups: Lookups,
     place: QueuePlace | None,
+    local: LocalQueue | None,
     cards: int | None,
     replicas: int | None,
     framework: Framework | None,
@@ -287,7 +284,10 @@ def _group_and_shape(
     if shape.cards > chosen.capacity:
         checks.add("cards", "never_fits", NEVER_FITS % {"maximum": chosen.capacity, "cards": shape.cards})
         return None, None
-    return next(group for group in place.groups if group.group.slug == chosen.slug), shape
+    group = next(group for group in place.groups if group.group.slug == chosen.slug)
+    if local is not None:
+        beyond_limits(checks, "cards", local, group.group, shape.cards)
+    return group, shape
 
 
 def _choice(
@@ -341,7 +341,7 @@ def _refuse_choice(checks: Checks, *, has_slices: bool) -> None:
         )
         checks.add("card_model", "only_shared", message)
     else:
-        checks.add("card_model", "unknown_model", _("Your team's queue has no card model of this name."))
+        checks.add("card_model", "no_group", _("Your team's queue has no cards yet. Ask a platform admin for a share."))
 
 
 def _refuse_shape(checks: Checks, error: NoShape, *, of_replica: bool) -> None:

@@ -15,7 +15,10 @@ from rest_framework.views import APIView
 from accounts.api.base import actor_of_request
 from common.api import errors, field_names, object_body
 from common.errors import FieldProblem, InvalidInput
+from common.units import CARDS_MAX
 from quotas import local_queues
+from quotas.limit_fields import UNCHANGED
+from quotas.limits import LimitsEffect
 from quotas.models import LocalQueue
 from quotas.selectors.local_queues import (
     LocalQueueView,
@@ -23,10 +26,20 @@ from quotas.selectors.local_queues import (
     local_queue_view,
     local_queue_views,
     team_queue_get,
-    weighing_clusters,
 )
-from quotas.selectors.usage import LocalUses, local_uses
 from quotas.services import quotas_bring
+
+JOBS_TOLD = 50
+
+
+class LimitsOut(serializers.Serializer[Any]):
+    """Jobs beyond a limit wait and have no object on the cluster. What has cards already goes on."""
+
+    taken = serializers.IntegerField(help_text="Cards of jobs that were let in.")
+    waiting = serializers.IntegerField(help_text="Jobs that wait for the limits.")
+    waiting_jobs = serializers.ListField(child=serializers.CharField(), help_text="Their ids, the next 50 in order.")
+    over = serializers.IntegerField(help_text="Jobs that have cards and are beyond the limits.")
+    over_jobs = serializers.ListField(child=serializers.CharField(), help_text="Their ids, at most 50.")
 
 
 class LocalQueueOut(serializers.Serializer[Any]):
@@ -45,10 +58,21 @@ class LocalQueueOut(serializers.Serializer[Any]):
     weighs = serializers.BooleanField(help_text="Its cluster orders jobs by what local queues used and their weights.")
     is_default = serializers.BooleanField(help_text="Jobs that name no local queue go here.")
     jobs = serializers.IntegerField(help_text="Jobs that wait or run in it.")
+    most_cards = serializers.IntegerField(
+        allow_null=True, help_text="Cards of all node groups that its jobs may hold at once; null is no limit."
+    )
+    most_cards_each = serializers.IntegerField(allow_null=True, help_text="The same of one person's jobs in it.")
+    limits = LimitsOut(allow_null=True, help_text="What its limits do now, or would do; null without limits.")
 
 
 class ChangeIn(serializers.Serializer[Any]):
     dry_run = serializers.BooleanField(required=False, help_text="The same as in the address.")
+
+
+def _limit_field() -> serializers.IntegerField:
+    return serializers.IntegerField(
+        required=False, allow_null=True, min_value=1, max_value=CARDS_MAX, help_text="null is no limit."
+    )
 
 
 class LocalQueueIn(ChangeIn):
@@ -56,11 +80,15 @@ class LocalQueueIn(ChangeIn):
     cluster = serializers.CharField(required=False, help_text="Where the team has queues on several clusters.")
     name = serializers.CharField(max_length=local_queues.NAME_MAX)
     weight = serializers.IntegerField(required=False, min_value=1, max_value=local_queues.WEIGHT_MAX)
+    most_cards = _limit_field()
+    most_cards_each = _limit_field()
 
 
 class LocalQueueChangeIn(ChangeIn):
     name = serializers.CharField(required=False, max_length=local_queues.NAME_MAX)
     weight = serializers.IntegerField(required=False, min_value=1, max_value=local_queues.WEIGHT_MAX)
+    most_cards = _limit_field()
+    most_cards_each = _limit_field()
     is_default = serializers.BooleanField(required=False, help_text="Only true: another one becomes it instead.")
 
 
@@ -93,7 +121,13 @@ class LocalQueuesView(APIView):
         actor, body, dry_run = actor_of_request(request), object_body(request), _is_dry_run(request)
         queue = team_queue_get(viewer=actor, queue=_text(body, "queue"), cluster=_text(body, "cluster"))
         local = local_queues.local_queue_create(
-            actor=actor, queue=queue, name=body.get("name"), weight=body.get("weight", 1), dry_run=dry_run
+            actor=actor,
+            queue=queue,
+            name=body.get("name"),
+            weight=body.get("weight", 1),
+            most_cards=body.get("most_cards"),
+            most_cards_each=body.get("most_cards_each"),
+            dry_run=dry_run,
         )
         local.queue = queue
         return _answer(local, dry_run, status.HTTP_200_OK if dry_run else status.HTTP_201_CREATED)
@@ -108,7 +142,7 @@ class LocalQueueDetailView(APIView):
         tags=["queues"],
     )
     def patch(self, request: Request, queue: str, local: str) -> Response:
-        """Give a local queue another name or weight, or make it the default one."""
+        """Give a local queue another name, weight or limits, or make it the default one."""
         body = object_body(request)
         is_default = body.get("is_default", False)
         if not isinstance(is_default, bool):
@@ -120,6 +154,8 @@ class LocalQueueDetailView(APIView):
                 local=found,
                 name=body.get("name"),
                 weight=body.get("weight"),
+                most_cards=body.get("most_cards", UNCHANGED),
+                most_cards_each=body.get("most_cards_each", UNCHANGED),
                 is_default=is_default,
                 dry_run=dry_run,
             )
@@ -214,14 +250,24 @@ def _answer(local: LocalQueue, dry_run: bool, code: int = status.HTTP_200_OK) ->
     cluster = local.queue.cluster
     if not dry_run:
         quotas_bring(cluster)
-    use = local_uses([local.pk]).get(local.pk, LocalUses())
-    view = local_queue_view(local, use, weighs=cluster.pk in weighing_clusters([cluster.pk]))
-    return Response(_body(view), status=code)
+    return Response(_body(local_queue_view(local)), status=code)
 
 
 def _body(view: LocalQueueView) -> dict[str, Any]:
-    named = {"team": view.team_slug, "cluster": view.cluster_slug}
+    named = {"team": view.team_slug, "cluster": view.cluster_slug, "limits": _limits(view.effect)}
     return {name: getattr(view, name) for name in _NAMES if name not in named} | named
+
+
+def _limits(effect: LimitsEffect | None) -> dict[str, Any] | None:
+    if effect is None:
+        return None
+    return {
+        "taken": effect.taken,
+        "waiting": len(effect.waiting),
+        "waiting_jobs": effect.waiting[:JOBS_TOLD],
+        "over": len(effect.over),
+        "over_jobs": effect.over[:JOBS_TOLD],
+    }
 
 
 def _text(body: dict[str, Any], name: str) -> str:

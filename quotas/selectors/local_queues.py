@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypedDict
 
 from django.db.models import Exists, OuterRef, Q
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.actors import Actor
@@ -16,6 +17,7 @@ from accounts.policy import Action, teams_where
 from clusters.models import Cluster, PreflightRow
 from clusters.preflight.words import Feature, Verdict
 from common.errors import NotFound
+from quotas.limits import LimitsEffect, limits_effects
 from quotas.models import Demand, LocalQueue, TeamQueue
 from quotas.selectors.usage import LocalUses, local_uses
 
@@ -63,7 +65,8 @@ def weighing_clusters(clusters: Collection[int] | None = None) -> frozenset[int]
 class LocalQueueView:
     """One local queue for people. ``jobs`` wait or run in it now; it can be closed when there are none.
 
-    ``used``, ``reserved`` and ``pending`` are cards: slices are another unit and are never added to them.
+    ``used``, ``reserved`` and ``pending`` are cards: slices are another unit and are never added to them. ``effect``
+    tells what the limits do now; None without limits.
     """
 
     pk: int
@@ -85,6 +88,9 @@ class LocalQueueView:
     used: int = 0
     reserved: int = 0
     pending: int = 0
+    most_cards: int | None = None
+    most_cards_each: int | None = None
+    effect: LimitsEffect | None = None
 
     @property
     def can_close(self) -> bool:
@@ -94,7 +100,7 @@ class LocalQueueView:
 def local_queue_views(
     *, viewer: Actor, team_id: int | None = None, begin: int = 0, end: int | None = None
 ) -> list[LocalQueueView]:
-    """Local queues of the teams whose quota the viewer may see, or of one of them, but for closed ones; three queries.
+    """Local queues of the teams whose quota the viewer may see, or of one of them, but for closed ones; four queries.
 
     In the order of teams and clusters, the default queue first; from place ``begin`` up to ``end``.
     """
@@ -110,15 +116,30 @@ def local_queue_views(
     )
     found = list(rows[begin:end])
     use_of = local_uses([local.pk for local in found])
-    weighing = weighing_clusters()
+    return _views(found, use_of, weighing_clusters())
+
+
+def local_queue_view(local: LocalQueue) -> LocalQueueView:
+    """The same of one that may have changes which are not kept. Needs ``queue__team`` and ``queue__cluster`` loaded."""
+    return _views([local], local_uses([local.pk]), weighing_clusters([local.queue.cluster_id]))[0]
+
+
+def _views(
+    queues: Sequence[LocalQueue], uses: Mapping[int, LocalUses], weighing: Collection[int]
+) -> list[LocalQueueView]:
+    effects = limits_effects(queues, timezone.now())
     return [
-        local_queue_view(local, use_of.get(local.pk, LocalUses()), weighs=local.queue.cluster_id in weighing)
-        for local in found
+        _view(
+            local,
+            uses.get(local.pk, LocalUses()),
+            weighs=local.queue.cluster_id in weighing,
+            effect=effects.get(local.pk),
+        )
+        for local in queues
     ]
 
 
-def local_queue_view(local: LocalQueue, use: LocalUses, *, weighs: bool) -> LocalQueueView:
-    """Needs ``queue__team`` and ``queue__cluster`` loaded."""
+def _view(local: LocalQueue, use: LocalUses, *, weighs: bool, effect: LimitsEffect | None) -> LocalQueueView:
     team, cluster = local.queue.team, local.queue.cluster
     return LocalQueueView(
         pk=local.pk,
@@ -140,6 +161,9 @@ def local_queue_view(local: LocalQueue, use: LocalUses, *, weighs: bool) -> Loca
         used=use.used,
         reserved=use.reserved,
         pending=use.pending,
+        most_cards=local.most_cards,
+        most_cards_each=local.most_cards_each,
+        effect=effect,
     )
 
 

@@ -13,7 +13,7 @@ from tests.cast import Cast
 
 KEYS = {
     "queue", "slug", "name", "team", "cluster", "state", "reason", "by", "since", "weight", "weighs", "is_default",
-    "jobs",
+    "jobs", "most_cards", "most_cards_each", "limits",
 }  # fmt: skip
 NIGHT = {"queue": "vision", "name": "Night", "weight": 3}
 

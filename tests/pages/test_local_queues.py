@@ -6,8 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from clusters.models import PreflightRow
+from jobs.services.submit import job_submit
+from quotas.limits import limits_let_in
 from quotas.models import LocalQueue
 from quotas.services import quota_plan
 from tests.cast import Cast
@@ -102,3 +105,26 @@ def test_an_admin_sees_the_queues_of_all_teams_and_no_button(lead: Visitor, visi
     page = visitor("admin").get("/admin/queues/")
     assert {"Vision", "Language", "Robotics", "Night"} <= set(words(page).split())
     assert "do=hold" not in html(page)
+
+
+def test_limits_are_set_by_the_form_and_told_of_before_where_they_touch_a_job(
+    lead: Visitor, visitor: Visitors, cast: Cast
+) -> None:
+    assert act(lead, "change", name="Night", most_cards="8", most_cards_each="4").status_code == 302
+    assert (night().most_cards, night().most_cards_each) == (8, 4)
+    assert "0 of 8 4 for one person" in words(lead.get(PAGE))
+    refused = act(lead, "change", name="Night", most_cards="0")
+    assert refused.status_code == 422 and "hold the queue" in field_error(refused, "most_cards")
+    for number in range(2):
+        body = {"framework": "pytorch", "image": "registry.example/a:1", "cards": 2, "card_model": "h100"}
+        body |= {"priority": "normal", "name": f"probe {number}", "local_queue": "night"}
+        job = job_submit(actor=cast.actor("eng-vision-1"), data=body).job
+        limits_let_in({job.public_id: job.local_queue_id}, timezone.now())
+    question = act(lead, "change", name="Night", most_cards="2", most_cards_each="")
+    assert question.status_code == 200 and night().most_cards == 8
+    assert "1 job has cards beyond the limit and goes on: probe 1." in words(question)
+    assert act(lead, "change", name="Night", most_cards="2", most_cards_each="", seen="0 1").status_code == 302
+    assert (night().most_cards, night().most_cards_each) == (2, None)
+    assert "4 of 2" in words(visitor("admin").get("/admin/queues/"))
+    assert act(lead, "change", name="Night", most_cards="", most_cards_each="").status_code == 302
+    assert night().most_cards is None

@@ -17,7 +17,7 @@ from jobs.domain.operations import Operation
 from jobs.models import Job
 from jobs.services.operations import job_operate
 from jobs.services.preview import job_preview
-from quotas.limits import limits_effect, limits_let_in, limits_of
+from quotas.limits import limits_effects, limits_let_in
 from quotas.local_queues import local_queue_change
 from quotas.models import Demand, LocalQueue
 from tests.cast import Cast, build_cast
@@ -135,7 +135,7 @@ def test_a_lower_limit_interrupts_nothing_and_tells_who_is_above_it_and_who_wait
     waits = stage.submit(cards=2, **SLEEP)
     stage.run(40)
     assert states(stage, *jobs, waits) == ["running", "running", "local_limit"]
-    effect = limits_effect(local, limits_of(local), timezone.now())
+    effect = limits_effects([local], timezone.now())[local.pk]
     assert (effect.taken, effect.waiting, effect.over) == (8, (waits.public_id,), (jobs[1].public_id,))
     limit(stage.cast, most_cards=None)
     stage.run(60)

@@ -1,0 +1,56 @@
+"""What limits of a local queue would do, told to its lead before they are set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from accounts.actors import Actor
+from jobs.selectors import job_names
+from quotas.limits import LimitsEffect
+
+NAMED = 5
+"""Jobs that are named; the others are counted."""
+SEEN = "seen"
+
+
+def limits_seen(request: HttpRequest, effect: LimitsEffect | None) -> bool:
+    """Whether the lead was told of all that would wait and be above the limits, or there is nothing to tell."""
+    return effect is None or not (effect.waiting or effect.over) or request.POST.get(SEEN) == limits_key(effect)
+
+
+def limits_key(effect: LimitsEffect) -> str:
+    """Another text when other jobs are concerned."""
+    return f"{len(effect.waiting)} {len(effect.over)}"
+
+
+def limits_sentences(viewer: Actor, effect: LimitsEffect) -> list[tuple[str, str]]:
+    """Which jobs would wait and which are above the limits, each with its sign; at most one query."""
+    names = job_names(viewer, [*effect.waiting[:NAMED], *effect.over[:NAMED]])
+    found = []
+    if effect.waiting:
+        sentence = ngettext(
+            "%(count)d job waits until there is room: %(jobs)s.",
+            "%(count)d jobs wait until there is room: %(jobs)s.",
+            len(effect.waiting),
+        )
+        found.append(("clock", sentence % _counted(effect.waiting, names)))
+    if effect.over:
+        sentence = ngettext(
+            "%(count)d job has cards beyond the limit and goes on: %(jobs)s.",
+            "%(count)d jobs have cards beyond the limit and go on: %(jobs)s.",
+            len(effect.over),
+        )
+        found.append(("player-play", sentence % _counted(effect.over, names)))
+    return found
+
+
+def _counted(jobs: Sequence[str], names: dict[str, str]) -> dict[str, object]:
+    listed = ", ".join(names.get(job, job) for job in jobs[:NAMED])
+    more = len(jobs) - NAMED
+    if more > 0:
+        listed = _("%(jobs)s and %(more)d more") % {"jobs": listed, "more": more}
+    return {"count": len(jobs), "jobs": listed}
