@@ -15,6 +15,7 @@ from clusters.conflicts.selectors import open_conflicts
 from clusters.connect import Connected, credentials_replace, require_connected
 from clusters.connected import cluster_get, cluster_view, cluster_views
 from clusters.forms import ConnectForm, CredentialsForm
+from clusters.group_selectors import open_proposals
 from clusters.preflight.selectors import notice_views
 from common.errors import DomainError
 from jobs.pages.admin import for_admins
@@ -47,6 +48,7 @@ def clusters(request: HttpRequest) -> HttpResponse:
         "clusters": cluster_views(viewer=actor),
         "notices": notice_views(viewer=actor),
         "conflicts": open_conflicts(),
+        "proposals": open_proposals(),
         "form": form,
     }
     return render(request, "jobs/clusters.html", context, status=status)

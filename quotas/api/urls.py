@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from quotas.api import clusters, local_queues, plans, rows, views
+from quotas.api import clusters, groups, local_queues, plans, rows, views
 
 urlpatterns = [
     path("quotas", rows.QuotasView.as_view(), name="quotas"),
@@ -18,6 +18,23 @@ urlpatterns = [
     path("clusters", clusters.ClustersView.as_view(), name="clusters"),
     path("clusters/<slug:cluster>", clusters.ClusterDetailView.as_view(), name="cluster"),
     path("clusters/<slug:cluster>/credentials", clusters.CredentialsView.as_view(), name="cluster-credentials"),
+    path("clusters/<slug:cluster>/groups", groups.NodeGroupsView.as_view(), name="node-groups"),
+    path("clusters/<slug:cluster>/groups/<slug:group>", groups.NodeGroupView.as_view(), name="node-group"),
+    path(
+        "clusters/<slug:cluster>/groups/<slug:group>/confirm",
+        groups.NodeGroupConfirmView.as_view(),
+        name="node-group-confirm",
+    ),
+    path(
+        "clusters/<slug:cluster>/groups/<slug:group>/aside",
+        groups.NodeGroupAsideView.as_view(),
+        name="node-group-aside",
+    ),
+    path(
+        "clusters/<slug:cluster>/groups/<slug:group>/propose",
+        groups.NodeGroupBackView.as_view(),
+        name="node-group-propose",
+    ),
     path("clusters/<slug:cluster>/groups/<slug:group>/shares", views.SharesView.as_view(), name="shares"),
     path("clusters/<slug:cluster>/quota-plan", plans.QuotaPlanView.as_view(), name="quota-plan"),
     path("clusters/<slug:cluster>/quota-plan/recount", plans.QuotaRecountView.as_view(), name="quota-plan-recount"),

@@ -19,6 +19,8 @@ API_OF_PAGE: dict[str, tuple[str, ...]] = {
     "accounts:token_revoke": ("tokens_revoke",),
     "admin_console:accelerators": ("accelerator_name", "accelerator_forget"),
     "admin_console:clusters": ("clusters_connect",),
+    "admin_console:groups": ("node_group_confirm",),
+    "admin_console:group": ("node_group_edit", "node_group_confirm", "node_group_aside", "node_group_back"),
     "admin_console:cluster_credentials": ("clusters_credentials",),
     "admin_console:cluster_forget": ("clusters_forget",),
     "admin_console:equal_shares": ("shares_set",),

@@ -122,6 +122,11 @@ MATRIX: dict[str, dict[str, Row]] = {
     },
     "admin_console:water": {"GET": Row(admins(302, 200))},
     "admin_console:idle": {"GET": Row(admins(302, 200))},
+    "admin_console:groups": {"GET": Row(admins(302, 200)), "POST": Row(admins(302, 302))},
+    "admin_console:group": {
+        "GET": Row(admins(302, 200)),
+        "POST": Row(admins(302, 302), {"act": "save", "version": 0, "title": "Fresh", "labels": "pool=fresh"}),
+    },
     "admin_console:accelerators": {
         "GET": Row(admins(302, 200)),
         "POST": Row(admins(302, 302), {"resource": "example.com/tpu", "vendor": "example", "card_model": "TPU"}),
@@ -202,6 +207,11 @@ MATRIX: dict[str, dict[str, Row]] = {
     "api:cluster-preflight": {"GET": Row(admins(401, 200)), "POST": Row(admins(401, 202))},
     "api:water-level": {"GET": Row(admins(401, 200))},
     "api:water-level-history": {"GET": Row(admins(401, 200))},
+    "api:node-groups": {"GET": Row(admins(401, 200))},
+    "api:node-group": {"GET": Row(admins(401, 200)), "PATCH": Row(admins(401, 200), {"title": "H100, hall 2"})},
+    "api:node-group-confirm": {"POST": Row(admins(401, 200))},
+    "api:node-group-aside": {"POST": Row(admins(401, 200))},
+    "api:node-group-propose": {"POST": Row(admins(401, 200))},
     "api:accelerators": {"GET": Row(admins(401, 200))},
     "api:accelerator-name": {
         "PUT": Row(admins(401, 200), {"vendor": "example", "card_model": "TPU"}),

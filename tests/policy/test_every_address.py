@@ -26,11 +26,13 @@ from jobs.services.submit import job_submit
 from quotas.models import LocalQueue
 from tests.cast import Cast, build_cast
 from tests.policy.addresses import ACTORS, MATRIX, SOON, Row
+from tests.proposals import proposed_group
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 LOCAL_QUEUE = ("api:queue", "api:queue-hold", "api:queue-drain", "api:queue-reopen")
 SUPPLIES = ("team:supplies", "admin_console:supplies", "api:supplies", "api:team-rules", "api:storage")
 PLAN_PARTS = ("", "-recount", "-versions", "-take-over", "-adopt")
+GROUP_ACTS = ("confirm", "aside", "propose")
 NODE_ACTS = ("cordon", "uncordon", "trust")
 OPERATORS = "admin"  # namespace of Django's own admin, one rule for all of it
 
@@ -83,6 +85,7 @@ class Scene:
         variables_set(actor=lead, **place, name="wandb", values={"A": "1"})
         registry_set(actor=lead, **place, name="harbor", server="registry.example", username="robot", password="x")
         LocalQueue.objects.create(queue=cast.queues["vision"], slug="night", name="Night")
+        proposed_group(far, "fresh")
         maintenance = Maintenance.objects.create(
             cluster=cast.cluster,
             node="h100-01",
@@ -119,6 +122,11 @@ class Scene:
             "api:accelerator-name": {"cluster": cast.cluster.slug, "resource": "example.com/tpu"},
             "api:water-level": {"cluster": cast.cluster.slug},
             "api:water-level-history": {"cluster": cast.cluster.slug},
+            "admin_console:groups": {"cluster": far.slug},
+            "admin_console:group": {"cluster": far.slug, "group": "fresh"},
+            "api:node-groups": {"cluster": far.slug},
+            "api:node-group": {"cluster": cast.cluster.slug, "group": "h100"},
+            **{f"api:node-group-{act}": {"cluster": far.slug, "group": "fresh"} for act in GROUP_ACTS},
             "api:notice-seen": {"pk": notice.pk},
             "api:cluster": {"cluster": far.slug},
             "api:cluster-credentials": {"cluster": far.slug},

@@ -95,7 +95,7 @@ class _Writer:
         """Write each that differs; one that is refused does not stop the others."""
         for obj in objects:
             current = self.current.get(_key(obj))
-            if current is None or not contains(current, obj):
+            if current is None or not _stands(current, obj):
                 self._write(obj)
 
     def bring_all_or_stop(self, objects: Sequence[Manifest]) -> None:
@@ -108,8 +108,11 @@ class _Writer:
         kind, namespace, name = _key(obj)
         path = KINDS[kind].path(namespace or None, name)
         try:
-            if (kind, namespace, name) not in self.current:
+            current = self.current.get((kind, namespace, name))
+            if current is None:
                 self._check_free(path, f"{kind} {name}")
+            elif _is_fixed(current, obj):
+                self._clear_away(path, current)
             self.client.apply(path, obj)
         except Retryable as error:
             if error.code in ("conflict", "space_ending", "webhook_silent"):
@@ -131,10 +134,25 @@ class _Writer:
         if (found["metadata"].get("labels") or {}).get(names.INSTALLATION) != self.installation:
             raise Rejected("name_taken", what)
 
+    def _clear_away(self, path: str, flavor: Object) -> None:
+        """A flavor of nodes that the gate chooses itself cannot be changed, so it goes and comes back at once.
+
+        The gate keeps one that queues name until they do not; waiting for that would take the quota of everything
+        that runs. It counts jobs by the flavor's name, and counts them again for the new one.
+        """
+        self.client.delete(path, uid=flavor["metadata"]["uid"])
+        try:
+            self.client.merge(path, {"metadata": {"uid": flavor["metadata"]["uid"], "finalizers": None}})
+        except Missing:
+            return
+
     def remove_unwanted(self, wanted: QuotaObjects) -> None:
-        """Queues of ours that no plan wants go as soon as nothing waits or runs in them; spaces stay (decision 17)."""
-        keep = {_key(obj) for obj in (*wanted.queues, *wanted.after)}
-        for kind in (names.LOCAL_QUEUES, names.CLUSTER_QUEUES):
+        """Queues of ours that no plan wants go as soon as nothing waits or runs in them; spaces stay (decision 17).
+
+        So do the flavors of groups that are gone: by now no queue of ours names them.
+        """
+        keep = {_key(obj) for obj in (*wanted.before, *wanted.queues, *wanted.after)}
+        for kind in (names.LOCAL_QUEUES, names.CLUSTER_QUEUES, names.FLAVORS):
             for key, obj in self.current.items():
                 if key[0] == kind.kind and key not in keep and _is_empty(obj):
                     self._remove(kind, key, obj)
@@ -149,6 +167,23 @@ class _Writer:
             self.failed.append((name, error.code))
         else:
             self.changed.append(name)
+
+
+def _stands(current: Object, wanted: Manifest) -> bool:
+    """Nothing has to be written. The labels of a flavor's nodes are compared whole: one too many is one too narrow."""
+    if current["kind"] == names.FLAVORS.kind:
+        found = (current.get("spec") or {}).get("nodeLabels") or {}
+        if found != (wanted["spec"].get("nodeLabels") or {}):
+            return False
+    return contains(current, wanted)
+
+
+def _is_fixed(current: Object, wanted: Manifest) -> bool:
+    """A flavor that the gate does not let anybody change so."""
+    spec = current.get("spec") or {}
+    if current["kind"] != names.FLAVORS.kind or "topologyName" not in spec:
+        return False
+    return any(spec.get(name) != wanted["spec"].get(name) for name in ("nodeLabels", "topologyName"))
 
 
 def _is_empty(queue: Object) -> bool:
