@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from clusters.conflicts.told import JobTold, Preemption, Teller
 from clusters.domain.reasons import ReasonCode
 from jobs.domain.words import TERMINAL_STATES
+from jobs.listing import jobs_listed
 from jobs.models import Job, JobEvent
 
 BY_THE_CLUSTER = [
@@ -37,6 +38,6 @@ def preemptions_since(since: datetime) -> list[Preemption]:
 TELLER = Teller(jobs=jobs_told, preemptions=preemptions_since)
 
 
-def job_names(ulids: Sequence[str]) -> dict[str, str]:
-    """What the owners of these jobs call them, for admins; one query, none for no jobs."""
-    return dict(Job.objects.filter(public_id__in=ulids).values_list("public_id", "display_name")) if ulids else {}
+def jobs_named(ulids: Sequence[str]) -> dict[str, Job]:
+    """These jobs with what a list shows of them, for admins; one query, none for no jobs."""
+    return {job.public_id: job for job in jobs_listed(Job.objects.filter(public_id__in=ulids))} if ulids else {}

@@ -12,7 +12,7 @@ _SHOWN = {
     "team": ("slug", "name"),
     "owner": _PERSON,
     "acted_by": _PERSON,
-    "group": ("slug", "title", "unit"),
+    "group": ("slug", "title", "unit", "sharing"),
     "cluster": ("slug", "name", "kind"),
     "local_queue": ("slug", "name", "state", "state_by_name", "state_reason"),
 }

@@ -14,8 +14,9 @@ from accounts.actors import Actor
 from accounts.policy import Action, can
 from clusters.contract import REPLICAS_MAX, CodeKind
 from common.api import ErrorOut, field_names
+from jobs.card_sharing import card_sharing
 from jobs.domain.operations import Effect, Makes, Operation, Place
-from jobs.domain.words import Flag, Framework, JobState, Kind, Priority
+from jobs.domain.words import CardSharing, Flag, Framework, JobState, Kind, Priority
 from jobs.models import Attempt, Job, Run
 from jobs.privacy import facts_for
 from jobs.reasons import reason_text
@@ -88,6 +89,11 @@ class JobOut(serializers.Serializer[Any]):
     pods = serializers.IntegerField()
     cards_per_pod = serializers.IntegerField()
     card_model = serializers.CharField(allow_null=True)
+    sharing = serializers.ChoiceField(
+        choices=_words(CardSharing),
+        allow_null=True,
+        help_text="exclusive: whole cards of its own; shared: slices of cards that others use too; null: no cards.",
+    )
     team = serializers.CharField()
     local_queue = serializers.CharField()
     cluster = serializers.CharField()
@@ -284,6 +290,7 @@ def job_body(job: Job, reason: ReasonView) -> dict[str, Any]:
         "pods": job.pods,
         "cards_per_pod": job.cards_per_pod,
         "card_model": job.group.slug if job.group else None,
+        "sharing": card_sharing(job),
         "team": job.team.slug,
         "local_queue": job.local_queue.slug,
         "cluster": job.cluster.slug,

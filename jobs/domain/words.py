@@ -18,6 +18,13 @@ class JobState(StrEnum):
     CANCELLED = "cancelled"
 
 
+class CardSharing(StrEnum):
+    """How a job has its cards."""
+
+    EXCLUSIVE = "exclusive"  # whole ones, which nobody else uses meanwhile
+    SHARED = "shared"  # slices of cards that others use too
+
+
 TERMINAL_STATES = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED})
 LIVE_STATES = frozenset(JobState) - TERMINAL_STATES
 WAITING_STATES = frozenset({JobState.QUEUED, JobState.RETRYING})

@@ -20,6 +20,7 @@ from clusters.preflight.selectors import notice_views
 from common.errors import DomainError
 from jobs.pages.admin import for_admins
 from quotas.cluster_services import cluster_forget, cluster_open
+from quotas.selectors.sharing import shared_groups
 
 
 @for_admins(Action.CLUSTER_MANAGE)
@@ -49,6 +50,7 @@ def clusters(request: HttpRequest) -> HttpResponse:
         "notices": notice_views(viewer=actor),
         "conflicts": open_conflicts(),
         "proposals": open_proposals(),
+        "shared": shared_groups(viewer=actor),
         "form": form,
     }
     return render(request, "jobs/clusters.html", context, status=status)

@@ -22,7 +22,9 @@ from clusters.connected import cluster_get
 from clusters.models import Cluster
 from clusters.notices import Source
 from common.errors import DomainError
-from jobs.conflicts import job_names
+from jobs.card_sharing import card_sharing
+from jobs.conflicts import jobs_named
+from jobs.models import Job
 from jobs.pages.admin import for_admins
 from jobs.pages.admin_quotas import apply_quotas
 from jobs.plan_view import preview_view
@@ -38,6 +40,7 @@ class EvidenceRow:
     url: str
     text: str
     since: datetime | None
+    sharing: str = ""  # of a job that has cards
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +58,18 @@ def conflicts(request: HttpRequest, cluster: str) -> HttpResponse:
     actor = actor_of_page(request)
     found = cluster_get(viewer=actor, slug=cluster)
     view = conflicts_view(viewer=actor, cluster=found, now=timezone.now())
-    jobs = job_names([proof.job for conflict in view.open for proof in conflict.evidence if proof.job])
+    jobs = jobs_named([proof.job for conflict in view.open for proof in conflict.evidence if proof.job])
     cards = [ConflictCard(each, [_row(found, proof, jobs) for proof in each.evidence]) for each in view.open]
     return render(request, "jobs/conflicts.html", {"cluster": found, "cards": cards, "past": view.past})
 
 
-def _row(cluster: Cluster, proof: Evidence, jobs: dict[str, str]) -> EvidenceRow:
+def _row(cluster: Cluster, proof: Evidence, jobs: dict[str, Job]) -> EvidenceRow:
+    if proof.job in jobs:
+        job = jobs[proof.job]
+        url = reverse("jobs:detail", args=[job.public_id])
+        return EvidenceRow(job.display_name, url, proof.text, proof.since, card_sharing(job) or "")
     if proof.job:
-        name = jobs.get(proof.job)
-        url = reverse("jobs:detail", args=[proof.job]) if name is not None else ""
-        return EvidenceRow(name or proof.job, url, proof.text, proof.since)
+        return EvidenceRow(proof.job, "", proof.text, proof.since)
     if proof.node:
         query = urlencode({"cluster": cluster.slug, "node": proof.node})
         return EvidenceRow(proof.node, f"{reverse('admin_console:nodes')}?{query}", proof.text, proof.since)

@@ -27,6 +27,7 @@ from clusters.nodes_forms import ReasonForm
 from clusters.nodes_selectors import NodeCare, NodeMarks, node_marks
 from clusters.nodes_suspicion import suspicion_clear
 from clusters.selectors import GroupView, NodeView, group_views
+from clusters.water_selectors import is_shared
 from common.errors import DomainError, NotFound
 from common.htmx import render_page, wants_partial
 from jobs import selectors
@@ -91,7 +92,8 @@ def nodes(request: HttpRequest) -> HttpResponse:
         "show": show if show in NODE_FILTERS else "",
         "counts": {key: sum(_matches(marks, *one, key) for one in every) for key in NODE_FILTERS},
         "attention": [_listed(marks, *one) for one in every if _matches(marks, *one, "attention")],
-        "out": sum(node.out for _view, node in every),
+        "out": sum(node.out for view, node in every if not is_shared(view.group)),
+        "slices_out": any(node.out for view, node in every if is_shared(view.group)),
         "chosen": None,
     }
     if found is not None and care is not None:

@@ -36,7 +36,6 @@ def overview(request: HttpRequest, team: str) -> HttpResponse:
             "used": sum(row.used for row in cards),
             "reserved": sum(row.reserved for row in cards),
             "borrowed": sum(row.borrowed + row.over for row in cards),
-            "pending": sum(row.pending for row in rows),
             "waiting": jobs[:aside_from],
             "waiting_total": queue.waiting_total,
             "aside": jobs[aside_from:active_from],

@@ -19,6 +19,7 @@ from accounts.web import actor_of_page, signed_in
 from common.errors import DomainError, InvalidInput
 from common.htmx import render_page, wants_partial
 from jobs import labels, selectors
+from jobs.card_sharing import card_sharing
 from jobs.domain.operations import Cell, Effect, Operation, Place
 from jobs.forms import PreemptForm, PriorityForm, ScaleForm
 from jobs.models import Job
@@ -176,6 +177,7 @@ class _Question:
         refusal = labels.REFUSALS[found.refusal] if found.refusal else ""
         confirm = {
             "title": str(wording.title) % {"name": job.display_name},
+            "sharing": card_sharing(job),
             "effects": effects_of(found),
             "note": note or refusal,
             "is_possible": found.effect is not None,

@@ -10,13 +10,14 @@ from typing import Any
 from accounts.actors import Actor
 from clusters.models import NodeGroup
 from common.errors import FieldProblem
+from jobs.card_sharing import group_sharing
 from jobs.domain.choice import Candidate, starts_now
 from jobs.domain.shape import Shape
 from jobs.domain.words import Kind
 from jobs.services.intent import candidates_of, check_place
 from jobs.services.limits import keeps_back
 from quotas.domain.limits import By
-from quotas.domain.sharing import WHOLE_SPEED
+from quotas.domain.sharing import WHOLE_SPEED, times_text
 from quotas.models import LocalQueue
 from quotas.selectors import QueuePlace
 from quotas.selectors.places import GroupPlace
@@ -55,6 +56,16 @@ class Preview:
     is_service: bool = False  # its replicas start one by one
     queue: LocalQueue | None = None  # whose limit keeps it back
     slowdown: int = WHOLE_SPEED  # run time there per mille of that on whole cards
+
+    @property
+    def sharing(self) -> str:
+        """How it would have its cards; '' without any."""
+        return group_sharing(self.group) if self.group is not None else ""
+
+    @property
+    def slower(self) -> str:
+        """`1.3` where work takes 1.3 times as long; '' where it takes no longer."""
+        return times_text(self.slowdown) if self.slowdown > WHOLE_SPEED else ""
 
 
 _OF_LIMITS = {By.QUEUE: Obstacle.LOCAL_LIMIT, By.PERSON: Obstacle.PERSONAL_LIMIT}

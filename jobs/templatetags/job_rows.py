@@ -23,6 +23,7 @@ from django.utils.translation import gettext_lazy as _
 from common.durations import duration_words
 from common.signs import icon, moment
 from jobs import labels
+from jobs.card_sharing import card_sharing
 from jobs.domain.operations import Operation
 from jobs.domain.words import JobState
 
@@ -53,6 +54,7 @@ class RowFacts(NamedTuple):
     group: str
     pods: int
     cards_per_pod: int
+    sharing: str  # "" for a job without cards
     reason: str
     at: datetime
     at_what: str  # ended, started or submitted
@@ -118,6 +120,7 @@ def _facts(row: JobRow, now: datetime, *, owner: bool = False, team: bool = Fals
         group=job.group.title if job.group else "",
         pods=job.pods,
         cards_per_pod=job.cards_per_pod,
+        sharing=card_sharing(job) or "",
         reason=row.reason.text,
         at=at,
         at_what=at_what,

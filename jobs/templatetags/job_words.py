@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from django import template
 from django.template.loader import render_to_string
@@ -12,11 +11,10 @@ from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 
 from clusters.domain.reasons import ReasonCode as C
+from jobs import card_sharing as sharing
 from jobs import labels
 from jobs.domain.words import Flag, Framework, JobState, Kind, Priority
-
-if TYPE_CHECKING:
-    pass
+from jobs.models import Job
 
 register = template.Library()
 
@@ -110,6 +108,12 @@ def framework_label(value: str) -> str:
 @register.filter
 def kind_label(value: str) -> str:
     return str(labels.KINDS[Kind(value)])
+
+
+@register.filter
+def card_sharing(job: Job) -> str:
+    """What `components/card_sharing.html` takes."""
+    return sharing.card_sharing(job) or ""
 
 
 @register.filter

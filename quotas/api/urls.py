@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from quotas.api import clusters, groups, local_queues, plans, rows, views
+from quotas.api import adoption, clusters, groups, local_queues, plans, rows, sharing, views
 
 urlpatterns = [
     path("quotas", rows.QuotasView.as_view(), name="quotas"),
@@ -40,6 +40,7 @@ urlpatterns = [
     path("clusters/<slug:cluster>/quota-plan/recount", plans.QuotaRecountView.as_view(), name="quota-plan-recount"),
     path(
         "clusters/<slug:cluster>/quota-plan/take-over", plans.QuotaTakeOverView.as_view(), name="quota-plan-take-over"
+    path("clusters/<slug:cluster>/groups/<slug:group>/sharing", sharing.SharingPolicyView.as_view(), name="sharing"),
     ),
     path("clusters/<slug:cluster>/quota-plan/adopt", plans.QuotaAdoptView.as_view(), name="quota-plan-adopt"),
     path("clusters/<slug:cluster>/quota-plan/versions", plans.QuotaVersionsView.as_view(), name="quota-plan-versions"),

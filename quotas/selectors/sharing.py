@@ -13,7 +13,7 @@ from clusters.contract import SharingMode
 from clusters.models import Cluster, NodeGroup
 from clusters.water_selectors import is_shared
 from common.errors import DomainError, NotFound
-from quotas.domain.sharing import SLOWDOWN_DEFAULT
+from quotas.domain.sharing import SLOWDOWN_DEFAULT, times_text
 from quotas.models import SharingPolicy, TrainingPermit
 
 
@@ -34,6 +34,11 @@ class SharingView:
         """Run time here per mille of that on whole cards."""
         return self.policy.slowdown if self.policy else SLOWDOWN_DEFAULT
 
+    @property
+    def times(self) -> str:
+        """1.3 for 1300."""
+        return times_text(self.slowdown)
+
     def is_overdue(self, today: date) -> bool:
         """Meant to have ended by now."""
         return bool(self.policy and self.policy.until and self.policy.until < today)
@@ -52,6 +57,16 @@ def shared_group(*, viewer: Actor, cluster: Cluster, slug: str) -> NodeGroup:
     found = cluster.groups.filter(slug=slug).first()
     if found is None or not is_shared(found):
         raise NotFound("not_found", _("There is no node group of shared card slices of this name."))
+    return found
+
+
+def shared_groups(*, viewer: Actor) -> dict[str, list[NodeGroup]]:
+    """Groups of cut cards by the slug of their cluster, for admins; one query. Raises NotAllowed."""
+    require(viewer, Action.SHARES_MANAGE)
+    found: dict[str, list[NodeGroup]] = {}
+    for group in NodeGroup.objects.select_related("cluster").order_by("position", "slug"):
+        if is_shared(group):
+            found.setdefault(group.cluster.slug, []).append(group)
     return found
 
 

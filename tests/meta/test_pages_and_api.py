@@ -35,6 +35,7 @@ API_OF_PAGE: dict[str, tuple[str, ...]] = {
     "admin_console:take_over": ("quota_plan_take_over",),
     "admin_console:adopt": ("quota_plan_adopt",),
     "admin_console:plan": ("quota_plan_save",),
+    "admin_console:sharing": ("sharing_save",),
     "admin_console:plan_recount": ("quota_plan_recount",),
     "admin_console:plan_restore": ("quota_plan_restore",),
     "admin_console:team_add": ("teams_create",),

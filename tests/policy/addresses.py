@@ -151,6 +151,7 @@ MATRIX: dict[str, dict[str, Row]] = {
     "admin_console:notice_seen": {"POST": Row(admins(302, 302))},
     "admin_console:queues": {"GET": Row(admins(302, 200))},
     "admin_console:quotas": {"GET": Row(admins(302, 200))},
+    "admin_console:sharing": {"GET": Row(admins(302, 200)), "POST": Row(admins(302, 422), {"slowdown": "0.5"})},
     "admin_console:plan": {"GET": Row(admins(302, 200)), "POST": Row(admins(302, 422), {"act": "save"})},
     "admin_console:plan_history": {"GET": Row(admins(302, 200))},
     "admin_console:plan_restore": {"GET": Row(admins(302, 200)), "POST": Row(admins(302, 422))},
@@ -225,6 +226,10 @@ MATRIX: dict[str, dict[str, Row]] = {
     "api:quota-plan-adopt": {"POST": Row(admins(401, 409), {"expected_version": 0})},
     "api:quota-plan-versions": {"GET": Row(admins(401, 200))},
     "api:quota-plan-restore": {"POST": Row(admins(401, 409), {"expected_version": 0})},
+    "api:sharing": {
+        "GET": Row(admins(401, 200)),
+        "PUT": Row(admins(401, 200), {"expected_version": 0, "why": "Notebooks need little."}),
+    },
     "api:shares": {"PUT": Row(admins(401, 200), {"shares": {"vision": 4000}})},
     "api:groups": {"GET": Row(admins(401, 200))},
     "api:idle": {"GET": Row(admins(401, 200))},

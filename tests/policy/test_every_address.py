@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from accounts.models import Membership
 from accounts.services import token_create
-from clusters.models import AcceleratorName, Cluster, Notice
+from clusters.models import AcceleratorName, Cluster, NodeGroup, Notice
 from clusters.nodes_models import Maintenance
 from clusters.supply_services import dataset_set, registry_set, variables_set
 from common.ids import new_ulid
@@ -85,6 +85,10 @@ class Scene:
         variables_set(actor=lead, **place, name="wandb", values={"A": "1"})
         registry_set(actor=lead, **place, name="harbor", server="registry.example", username="robot", password="x")
         LocalQueue.objects.create(queue=cast.queues["vision"], slug="night", name="Night")
+        NodeGroup.objects.create(
+            cluster=far, slug="slices", title="Slices", vendor="nvidia", card_model="A100", sharing="mig", unit="slice",
+            cards_per_node=14,
+        )  # fmt: skip
         proposed_group(far, "fresh")
         maintenance = Maintenance.objects.create(
             cluster=cast.cluster,
@@ -134,7 +138,9 @@ class Scene:
             "api:quotas-of-queue": {"queue": "vision"},
             "api:quotas-of-local-queue": {"queue": "vision", "local": "default"},
             **{f"api:quota-plan{part}": {"cluster": cast.cluster.slug} for part in PLAN_PARTS},
-            "admin_console:plan": {"cluster": cast.cluster.slug, "group": "h100"},
+            "admin_console:sharing": {"cluster": far.slug, "group": "slices"},
+            "api:sharing": {"cluster": far.slug, "group": "slices"},
+            "admin_console:plan": {"cluster": cast.cluster.slug},
             "admin_console:plan_history": {"cluster": cast.cluster.slug},
             "admin_console:plan_recount": {"cluster": cast.cluster.slug},
             "admin_console:plan_restore": {"cluster": cast.cluster.slug, "number": 1},

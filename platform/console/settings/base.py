@@ -10,6 +10,7 @@ from csp.constants import NONCE, NONE, SELF
 from django.utils.translation import gettext_lazy as _
 
 from clusters.backends.kueue_volcano.addresses import AllowList
+from clusters.contract import SharingMode
 from console.settings.environment import (
     celery_broker_url,
     database_config,
@@ -20,7 +21,7 @@ from console.settings.environment import (
     read_parsed,
     state_dir,
 )
-from jobs.domain.words import JobState, Kind
+from jobs.domain.words import CardSharing, JobState, Kind
 
 BASE_DIR = Path(__file__).resolve().parents[3]
 STATE_DIR = state_dir()
@@ -180,7 +181,10 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "JobState": [state.value for state in JobState],
         "JobKind": [kind.value for kind in Kind],
+        "CardSharing": [sharing.value for sharing in CardSharing],
         "ClusterKind": ["sandbox", "kubernetes"],
+        "NodeGroupState": ["proposed", "confirmed", "aside"],
+        "SharingMode": [mode.value for mode in SharingMode],
         "SubmitKind": [kind.value for kind in Kind if kind is not Kind.INFERENCE],
     },
 }
