@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from django.db import connection
 
@@ -24,7 +25,7 @@ class GroupPlace:
     capacity: int
     nominal: int
     free_nominal: int
-    cohort_free: int
+    cohort_free: int  # what the queue could hold beside what it holds, within its limits and those of others
     free_blocks: tuple[int, ...]
     pending_jobs: int
     may_train: bool = False
@@ -42,38 +43,91 @@ class QueuePlace:
 
 
 _GROUPS = """
-SELECT mine.group_id, mine.nominal, mine.given, nodes.installed, nodes.blocks,
-       COALESCE(held.everybody, 0), COALESCE(held.own, 0), COALESCE(held.waiting, 0),
+WITH nodes AS (
+  SELECT g.id AS group_id, COALESCE(SUM(n.installed), 0)::int AS installed,
+         COALESCE(array_agg(n.free ORDER BY n.free DESC) FILTER (WHERE n.free > 0), '{}') AS blocks
+    FROM clusters_nodegroup g
+    LEFT JOIN clusters_node n ON n.group_id = g.id
+   GROUP BY g.id
+), divided AS (
+  SELECT g.id AS group_id, COALESCE(c.cards, nodes.installed) AS cards,
+         (SELECT COALESCE(SUM((f.counted->>g.slug)::int), 0)
+            FROM clusters_foundqueue f
+           WHERE f.cluster_id = g.cluster_id) AS aside
+    FROM clusters_nodegroup g
+    JOIN nodes ON nodes.group_id = g.id
+    LEFT JOIN quotas_groupcards c ON c.group_id = g.id
+), held AS (
+  SELECT d.group_id, l.queue_id, SUM(w.cards_held) AS cards,
+         COUNT(*) FILTER (WHERE NOT d.held AND COALESCE(w.cards_held, 0) = 0) AS waiting
+    FROM quotas_demand d
+    JOIN quotas_localqueue l ON l.id = d.local_queue_id
+    LEFT JOIN clusters_observedworkload w
+           ON w.job_ulid = d.job_ulid AND w.attempt_no = d.attempt_no AND NOT w.gone
+   WHERE d.group_id IS NOT NULL
+   GROUP BY 1, 2
+), parts AS (
+  SELECT s.group_id, q.team_id = %(team)s AS is_mine, s.nominal, COALESCE(held.cards, 0)::int AS held,
+         COALESCE(held.waiting, 0)::int AS waiting,
+         GREATEST(0, s.nominal - s.lend_basis_points * divided.cards / 10000) AS own,
+         s.nominal + s.borrow_basis_points * divided.cards / 10000 AS most
+    FROM quotas_share s
+    JOIN quotas_teamqueue q ON q.id = s.queue_id
+    JOIN divided ON divided.group_id = s.group_id
+    LEFT JOIN held ON held.group_id = s.group_id AND held.queue_id = s.queue_id
+)
+SELECT mine.group_id, nodes.installed, nodes.blocks, GREATEST(divided.cards - divided.aside, mine.given),
+       mine.given, mine.kept, mine.beyond, mine.nominal, mine.held, mine.own, mine.most, mine.waiting,
        COALESCE(sharing.may_train, false), sharing.slowdown
-  FROM (SELECT s.group_id,
-               SUM(s.nominal) AS given,
-               SUM(s.nominal) FILTER (WHERE q.team_id = %(team)s) AS nominal
-          FROM quotas_share s
-          JOIN quotas_teamqueue q ON q.id = s.queue_id
-         GROUP BY s.group_id
-        HAVING bool_or(q.team_id = %(team)s)) mine
-  JOIN LATERAL (SELECT COALESCE(SUM(n.installed), 0) AS installed,
-                       COALESCE(array_agg(n.free ORDER BY n.free DESC) FILTER (WHERE n.free > 0), '{}') AS blocks
-                  FROM clusters_node n
-                 WHERE n.group_id = mine.group_id) nodes ON true
-  LEFT JOIN (SELECT d.group_id,
-                    SUM(w.cards_held) AS everybody,
-                    SUM(w.cards_held) FILTER (WHERE q.team_id = %(team)s) AS own,
-                    COUNT(*) FILTER (WHERE q.team_id = %(team)s AND NOT d.held
-                                       AND COALESCE(w.cards_held, 0) = 0) AS waiting
-               FROM quotas_demand d
-               JOIN quotas_localqueue l ON l.id = d.local_queue_id
-               JOIN quotas_teamqueue q ON q.id = l.queue_id
-               LEFT JOIN clusters_observedworkload w
-                      ON w.job_ulid = d.job_ulid AND w.attempt_no = d.attempt_no AND NOT w.gone
-              WHERE d.group_id IS NOT NULL
-              GROUP BY d.group_id) held ON held.group_id = mine.group_id
+  FROM (SELECT group_id,
+               SUM(nominal) AS given,
+               SUM(own) AS kept,
+               SUM(GREATEST(held - own, 0)) AS beyond,
+               SUM(nominal) FILTER (WHERE is_mine) AS nominal,
+               SUM(held) FILTER (WHERE is_mine) AS held,
+               SUM(own) FILTER (WHERE is_mine) AS own,
+               MIN(most) FILTER (WHERE is_mine) AS most,
+               SUM(waiting) FILTER (WHERE is_mine) AS waiting
+          FROM parts
+         GROUP BY group_id
+        HAVING bool_or(is_mine)) mine
+  JOIN nodes ON nodes.group_id = mine.group_id
+  JOIN divided ON divided.group_id = mine.group_id
   LEFT JOIN (SELECT s.group_id, s.slowdown,
                     EXISTS (SELECT FROM quotas_trainingpermit t
                              WHERE t.policy_id = s.id AND t.team_id = %(team)s) AS may_train
                FROM quotas_sharingpolicy s) sharing ON sharing.group_id = mine.group_id
 """
-"""A team has one queue for each cluster, so one for each group; the pool is what the shares leave of a group."""
+"""A team has one queue for each cluster, so one for each group. ``own`` is never lent; the rest of all shares and the
+pool, which is what they leave of a group, are borrowed by whoever may (`clusters.simulation.quota`).
+"""
+
+
+class _Quota(NamedTuple):
+    """The last columns but two of `_GROUPS`: of everybody, then of the team's queue."""
+
+    divided: int
+    given: int
+    kept: int
+    beyond: int
+    nominal: int
+    held: int
+    own: int
+    most: int | None
+    waiting: int
+
+    @property
+    def available(self) -> int:
+        """How many more cards the queue could hold now."""
+        shared = self.divided - self.kept - self.beyond
+        if self.most is not None:
+            shared = min(shared, self.most - max(self.own, self.held))
+        return max(0, max(0, self.own - self.held) + shared)
+
+    def capacity(self, installed: int) -> int:
+        """The most it could ever hold, should all nodes work."""
+        all_of_it = max(installed, self.given) - self.kept + self.own
+        return all_of_it if self.most is None else min(all_of_it, self.most)
 
 
 def queue_places(team_id: int) -> list[QueuePlace]:
@@ -102,16 +156,17 @@ def _group_places(team_id: int) -> dict[int, list[GroupPlace]]:
         figures = {row[0]: row[1:] for row in cursor.fetchall()}
     places: dict[int, list[GroupPlace]] = defaultdict(list)
     for group in NodeGroup.objects.filter(pk__in=list(figures)).order_by("position", "slug"):
-        nominal, given, installed, blocks, everybody, own, waiting, may_train, slowdown = figures[group.pk]
+        installed, blocks, *numbers, may_train, slowdown = figures[group.pk]
+        quota = _Quota(*numbers)
         places[group.cluster_id].append(
             GroupPlace(
                 group=group,
-                capacity=int(installed),
-                nominal=int(nominal),
-                free_nominal=max(0, int(nominal - own)),
-                cohort_free=max(0, int(max(installed, given) - everybody)),
+                capacity=min(installed, quota.capacity(installed)),
+                nominal=quota.nominal,
+                free_nominal=max(0, quota.nominal - quota.held),
+                cohort_free=quota.available,
                 free_blocks=tuple(blocks),
-                pending_jobs=int(waiting),
+                pending_jobs=quota.waiting,
                 may_train=may_train,
                 slowdown=(slowdown or SLOWDOWN_DEFAULT) if is_shared(group) else WHOLE_SPEED,
             )

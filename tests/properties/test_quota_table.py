@@ -18,6 +18,7 @@ from clusters.models import Cluster, Node, NodeGroup, ObservedWorkload
 from clusters.selectors import group_views, node_view
 from quotas.models import Demand, GroupCards, LocalQueue, Share, TeamQueue
 from quotas.selectors import GroupRows, QuotaRow, quota_groups
+from quotas.selectors.places import queue_places
 from quotas.selectors.rows import cluster_row
 
 FIGURES = (
@@ -35,14 +36,21 @@ jobs = st.lists(
     st.tuples(st.integers(0, 99), st.integers(0, 99), cards, cards, cards, cards, st.booleans(), st.booleans()),
     max_size=12,
 )
+limits = st.none() | st.integers(0, 10_000)
 teams = st.lists(
-    st.tuples(st.lists(st.integers(1, 5), min_size=1, max_size=3), st.lists(cards, min_size=2)), max_size=4
+    st.tuples(
+        st.lists(st.integers(1, 5), min_size=1, max_size=3), st.lists(cards, min_size=2), st.tuples(limits, limits)
+    ),
+    max_size=4,
 )
-"""Of each team the weights of its local queues, and its nominal cards in each group."""
+"""Of each team the weights of its local queues, its nominal cards in each group, and its limits."""
 
 
 def _fill(
-    team_rows: list[tuple[list[int], list[int]]], node_rows: list[list[Any]], divided: list[int | None], job_rows: Any
+    team_rows: list[tuple[list[int], list[int], tuple[int | None, int | None]]],
+    node_rows: list[list[Any]],
+    divided: list[int | None],
+    job_rows: Any,
 ) -> None:
     now = timezone.now()
     cluster = Cluster.objects.create(slug="c", name="C", kind="sandbox")
@@ -65,11 +73,14 @@ def _fill(
             node.free = node_view(node, "").free
             node.save()
     locals_: list[LocalQueue] = []
-    for number, (weights, nominal) in enumerate(team_rows):
+    for number, (weights, nominal, (borrows, lends)) in enumerate(team_rows):
         team = Team.objects.create(slug=f"t{number}", name=f"T{number}", space=f"slu-t{number}")
         queue = TeamQueue.objects.create(team=team, cluster=cluster, slug=team.slug)
         for group, cards_given in zip(groups, nominal, strict=False):
-            Share.objects.create(queue=queue, group=group, basis_points=100, nominal=cards_given)
+            Share.objects.create(
+                queue=queue, group=group, basis_points=100, nominal=cards_given, borrow_basis_points=borrows,
+                lend_basis_points=lends,
+            )  # fmt: skip
         for index, weight in enumerate(weights):
             locals_.append(LocalQueue.objects.create(queue=queue, slug=f"l{index}", name="L", weight=weight))
     for number, row in enumerate(job_rows if locals_ else []):
@@ -111,7 +122,7 @@ def _job(
     jobs,
 )
 def test_the_levels_of_the_quota_table_add_up(
-    team_rows: list[tuple[list[int], list[int]]],
+    team_rows: list[tuple[list[int], list[int], tuple[int | None, int | None]]],
     node_rows: list[list[Any]],
     divided: list[int | None],
     job_rows: list[tuple[Any, ...]],
@@ -150,6 +161,19 @@ def _check_group(found: GroupRows) -> None:
         for figure in EXACT_IN_LOCAL:
             assert getattr(row, figure) == sum(getattr(local, figure) for local in local_rows[row.queue])
     _check_truth(found, team_rows)
+    if not found.balance.down and not total.over:
+        _check_places(found, team_rows)
+
+
+def _check_places(found: GroupRows, team_rows: list[QuotaRow]) -> None:
+    """What a form would say could start now is what the table says is free or may be borrowed."""
+    for row in team_rows:
+        (place,) = (
+            place for queue in queue_places(row.team_id) for place in queue.groups if place.group.pk == found.group.pk
+        )
+        assert (place.nominal, place.free_nominal) == (row.nominal, max(0, row.nominal - row.used - row.reserved))
+        assert place.cohort_free == row.free + row.borrowable
+        assert place.capacity <= found.balance.capacity
 
 
 def _check_truth(found: GroupRows, team_rows: list[QuotaRow]) -> None:
