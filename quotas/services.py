@@ -198,12 +198,12 @@ def demand_put(
             "cards": cards,
             "attempt_no": attempt_no,
             "held": held,
-        },
-    )
             "priority": priority,
             "since": since,
             "let_in": let_in,
             "asks_from": None,
+        },
+    )
 
 
 def demands_add(demands: Sequence[Demand]) -> None:
@@ -216,13 +216,13 @@ def demand_resize(job_ulid: str, *, cards: int) -> None:
     Demand.objects.filter(job_ulid=job_ulid).update(cards=cards)
 
 
-def demand_hold(job_ulids: Sequence[str], *, held: bool) -> None:
-    """These live jobs leave their queue or come back into it; in the caller's transaction."""
 def demand_prioritise(job_ulids: Sequence[str], *, priority: int) -> None:
     """These live jobs go by another priority from now on; in the caller's transaction."""
     _in_order(job_ulids).update(priority=priority)
 
 
+def demand_hold(job_ulids: Sequence[str], *, held: bool) -> None:
+    """These live jobs leave their queue or come back into it; in the caller's transaction."""
     _in_order(job_ulids).update(held=held)
 
 
