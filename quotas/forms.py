@@ -1,9 +1,9 @@
-"""The editor of one node group's division: what was typed, exact in basis points, never a float."""
+"""The editor of a cluster's division: what was typed, exact in basis points, never a float."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -50,21 +50,32 @@ class PercentField(forms.Field):
 
 
 @dataclass(frozen=True, slots=True)
-class PlanLine:
-    """The fields of one team."""
+class PartLine:
+    """The fields of one team in one node group."""
 
     queue: str
     team: str
     percent: forms.BoundField
     borrow: forms.BoundField
     lend: forms.BoundField
+
+
+@dataclass(frozen=True, slots=True)
+class RuleLine:
+    """The fields of one team that hold in every node group."""
+
+    queue: str
+    team: str
     rank: forms.BoundField
     reclaims: forms.BoundField
     strict: forms.BoundField
 
 
 class PlanForm(ServiceForm):
-    """A line for each team queue: its part of one node group, and its rules. The rest of 100 % is the common pool."""
+    """A sheet of a plan: teams' parts of some node groups, and these teams' rules. The rest of 100 % is the pool.
+
+    ``sheet`` has the queues of each node group that is on it; ``teams`` and ``titles`` the names for people.
+    """
 
     expected_version = forms.IntegerField(widget=forms.HiddenInput, min_value=0)
     reason = forms.CharField(
@@ -74,74 +85,100 @@ class PlanForm(ServiceForm):
         help_text=gettext_lazy("Kept in the history beside your name."),
     )
 
-    def __init__(self, data: Any = None, *, group: str, teams: Mapping[str, str], plan: Plan, version: int) -> None:
-        """``teams`` has the names of the teams by queue, in the order of the lines."""
-        super().__init__(data, initial={"expected_version": version})
-        self.group = group
-        self.teams = teams
-        for queue, team in teams.items():
-            self._add(queue, team, plan.queue(queue))
+    def __init__(
+        self,
+        data: Any = None,
+        *,
+        sheet: Mapping[str, Sequence[str]],
+        teams: Mapping[str, str],
+        titles: Mapping[str, str],
+        plan: Plan,
+        version: int,
+        reason: str = "",
+    ) -> None:
+        super().__init__(data, initial={"expected_version": version, "reason": reason})
+        self.sheet, self.teams, self.titles = sheet, teams, titles
+        on_sheet = {queue for queues in sheet.values() for queue in queues}
+        self.queues = [queue for queue in teams if queue in on_sheet]
+        for group, queues in sheet.items():
+            for queue in queues:
+                self._add_part(group, queue, plan.queue(queue).part(group))
+        for queue in self.queues:
+            self._add_rules(queue, plan.queue(queue))
 
-    def _add(self, queue: str, team: str, part: QueuePart) -> None:
-        own = part.part(self.group)
-        names = {"team": team}
+    def _add_part(self, group: str, queue: str, part: GroupPart) -> None:
+        names = {"team": self.teams[queue], "group": self.titles[group]}
         self.fields |= {
-            f"percent_{queue}": PercentField(
-                label=_("Percent for %(team)s") % names, initial=percent_text(own.basis_points)
+            f"percent.{group}.{queue}": PercentField(
+                label=_("Percent of %(group)s for %(team)s") % names, initial=percent_text(part.basis_points)
             ),
-            f"borrow_{queue}": PercentField(
-                label=_("%(team)s borrows at most, in percent of the node group") % names,
+            f"borrow.{group}.{queue}": PercentField(
+                label=_("%(team)s borrows at most, in percent of %(group)s") % names,
                 required=False,
-                initial=_limit_text(own.borrow_basis_points),
+                initial=_limit_text(part.borrow_basis_points),
             ),
-            f"lend_{queue}": PercentField(
-                label=_("%(team)s lends at most, in percent of the node group") % names,
+            f"lend.{group}.{queue}": PercentField(
+                label=_("%(team)s lends at most, in percent of %(group)s") % names,
                 required=False,
-                initial=_limit_text(own.lend_basis_points),
+                initial=_limit_text(part.lend_basis_points),
             ),
-            f"rank_{queue}": forms.TypedChoiceField(
+        }
+
+    def _add_rules(self, queue: str, part: QueuePart) -> None:
+        names = {"team": self.teams[queue]}
+        self.fields |= {
+            f"rank.{queue}": forms.TypedChoiceField(
                 label=_("What %(team)s takes back") % names, choices=RANKS, coerce=int, initial=part.rank
             ),
-            f"reclaims_{queue}": forms.BooleanField(
+            f"reclaims.{queue}": forms.BooleanField(
                 label=_("%(team)s takes back what it lent") % names, required=False, initial=part.reclaims
             ),
-            f"strict_{queue}": forms.BooleanField(
+            f"strict.{queue}": forms.BooleanField(
                 label=_("The first job of %(team)s blocks those behind it") % names, required=False, initial=part.strict
             ),
         }
 
-    def lines(self) -> list[PlanLine]:
-        """The teams with their fields."""
-        names = ("percent", "borrow", "lend", "rank", "reclaims", "strict")
+    def part_lines(self, group: str) -> list[PartLine]:
+        """The teams of a node group with their fields."""
         return [
-            PlanLine(queue, team, *(self[f"{name}_{queue}"] for name in names)) for queue, team in self.teams.items()
+            PartLine(queue, self.teams[queue], *(self[f"{name}.{group}.{queue}"] for name in PARTS.values()))
+            for queue in self.sheet[group]
+        ]
+
+    def rule_lines(self) -> list[RuleLine]:
+        """The teams with the fields of their rules."""
+        return [
+            RuleLine(queue, self.teams[queue], *(self[f"{name}.{queue}"] for name in RULES)) for queue in self.queues
         ]
 
     def plan(self) -> Plan:
-        """What was typed, as a plan of this node group."""
+        """What was typed, as a plan of this sheet."""
         data = self.cleaned_data
+        parts: dict[str, dict[str, GroupPart]] = {queue: {} for queue in self.queues}
+        for group, queues in self.sheet.items():
+            for queue in queues:
+                points = {field: data[f"{name}.{group}.{queue}"] for field, name in PARTS.items()}
+                parts[queue][group] = GroupPart(**points)
         return Plan(
             {
-                queue: QueuePart(
-                    rank=data[f"rank_{queue}"],
-                    strict=data[f"strict_{queue}"],
-                    reclaims=data[f"reclaims_{queue}"],
-                    groups={
-                        self.group: GroupPart(data[f"percent_{queue}"], data[f"borrow_{queue}"], data[f"lend_{queue}"])
-                    },
-                )
-                for queue in self.teams
+                queue: QueuePart(**{name: data[f"{name}.{queue}"] for name in RULES}, groups=parts[queue])
+                for queue in self.queues
             }
         )
 
     def add_plan_problems(self, error: DomainError) -> None:
-        """Put what the services refuse at the field it is about."""
-        names = {"basis_points": "percent", "borrow_basis_points": "borrow", "lend_basis_points": "lend"}
-        attrs = {f"queues.{queue}.rank": f"rank_{queue}" for queue in self.teams}
-        for queue in self.teams:
-            place = f"queues.{queue}.groups.{self.group}"
-            attrs |= {f"{place}.{attr}": f"{name}_{queue}" for attr, name in names.items()}
+        """Put what the services refuse at the field it is about; above the form what is on another sheet."""
+        attrs = {f"queues.{queue}.{name}": f"{name}.{queue}" for queue in self.queues for name in RULES}
+        for group, queues in self.sheet.items():
+            for queue in queues:
+                place = f"queues.{queue}.groups.{group}"
+                attrs |= {f"{place}.{field}": f"{name}.{group}.{queue}" for field, name in PARTS.items()}
         self.add_problems(error, attrs)
+
+
+PARTS = {"basis_points": "percent", "borrow_basis_points": "borrow", "lend_basis_points": "lend"}
+"""Fields of a team's part of a node group: their names in a plan and on the page."""
+RULES = ("rank", "reclaims", "strict")
 
 
 class VersionForm(ServiceForm):

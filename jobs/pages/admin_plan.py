@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -15,131 +15,60 @@ from django.views.decorators.http import require_http_methods, require_safe
 from accounts.policy import Action
 from accounts.web import actor_of_page
 from clusters.connected import cluster_get
-from clusters.models import Cluster, NodeGroup
-from common.errors import DomainError, NotFound
-from common.htmx import render_page, wants_partial
+from clusters.models import Cluster
+from common.errors import DomainError
+from common.htmx import wants_partial
 from jobs.pages.admin import for_admins
 from jobs.pages.admin_quotas import apply_quotas
-from jobs.plan_view import PreviewView, preview_view, team_names
-from quotas.domain.plan import Plan, divide, rebased
-from quotas.forms import PlanForm, VersionForm
-from quotas.plans.content import division_from
-from quotas.plans.errors import ChangedMeanwhile
-from quotas.plans.history import changed_since, version_get, version_page, version_views
-from quotas.plans.preview import PlanPreview, plan_preview, recount_preview, rollback_preview
-from quotas.plans.services import plan_recount, plan_rollback, plan_save
-from quotas.plans.store import Stored, stored
-from quotas.plans.words import cause_in_words, changes_in_words, rules_in_words
+from jobs.pages.plan_editor import Editor
+from jobs.plan_sheets import Narrowed
+from jobs.plan_view import preview_view, team_names
+from quotas.forms import VersionForm
+from quotas.plans.history import version_get, version_page, version_views
+from quotas.plans.preview import PlanPreview, recount_preview, rollback_preview
+from quotas.plans.services import plan_recount, plan_rollback
+from quotas.plans.store import stored
+from quotas.plans.words import cause_in_words, changes_in_words
 
 
 @for_admins(Action.SHARES_MANAGE)
 @require_http_methods(["GET", "HEAD", "POST"])
-def plan(request: HttpRequest, cluster: str, group: str) -> HttpResponse:
-    """The editor of one node group. ``act`` preview says what saving would do, and saves nothing."""
-    found = _cluster(request, cluster)
-    editor = _Editor(request, found, _group(found, group))
+def plan(request: HttpRequest, cluster: str) -> HttpResponse:
+    """The editor: a sheet of node groups and teams, and a draft of all sheets until it is saved.
+
+    ``act`` is save, discard, show (other teams or groups) or preview, which saves nothing; ``go`` leads to another
+    sheet. What was typed is kept in the draft each time.
+    """
+    editor = Editor(request, _cluster(request, cluster))
+    act = request.POST.get("act", "")
     if request.method != "POST":
-        return editor.answer(200)
-    if request.POST.get("act") == "save" and editor.save():
-        messages.success(request, _("The shares of %(group)s are saved.") % {"group": editor.group.title})
-        apply_quotas(request, [found])
-        return redirect(f"{reverse('admin_console:quotas')}#group-{editor.group.pk}")
+        return editor.open()
+    if act == "discard":
+        editor.discard()
+        return redirect("admin_console:plan", editor.cluster.slug)
+    if not editor.keep():
+        return editor.answer(200 if wants_partial(request) else 422)
+    if act == "show" or "go" in request.POST:
+        return _go(editor) if editor.is_sound() else editor.answer(422)
+    if act == "save":
+        return _saved(editor) if editor.save() else editor.answer(422)
     return editor.answer(200 if editor.foresee() or wants_partial(request) else 422)
 
 
-class _Editor:
-    """What the editor's page shows, and what was typed there."""
+def _saved(editor: Editor) -> HttpResponse:
+    messages.success(editor.request, _("The shares of %(cluster)s are saved.") % {"cluster": editor.cluster.name})
+    apply_quotas(editor.request, [editor.cluster])
+    return redirect("admin_console:quotas")
 
-    def __init__(self, request: HttpRequest, cluster: Cluster, group: NodeGroup) -> None:
-        self.request, self.cluster, self.group = request, cluster, group
-        self.now: Stored = stored(cluster)
-        self.teams = team_names(cluster)
-        self.form = self._form(self.now.division.plan, bound=request.method == "POST")
-        self.preview: PreviewView | None = None
-        self.meanwhile: list[str] = []
 
-    def _form(self, shown: Plan, *, bound: bool) -> PlanForm:
-        return PlanForm(
-            self.request.POST if bound else None,
-            group=self.group.slug,
-            teams=self.teams,
-            plan=shown,
-            version=self.now.number,
-        )
-
-    def save(self) -> bool:
-        """True where it was saved; else the form says why not."""
-        if not self.form.is_valid():
-            return False
-        data = self.form.cleaned_data
-        try:
-            plan_save(
-                actor=actor_of_page(self.request),
-                cluster=self.cluster,
-                expected_version=data["expected_version"],
-                plan=self.form.plan(),
-                reason=data["reason"],
-            )
-        except ChangedMeanwhile as error:
-            self._start_again(error, data["expected_version"])
-            return False
-        except DomainError as error:
-            self.form.add_plan_problems(error)
-            return False
-        return True
-
-    def _start_again(self, error: ChangedMeanwhile, seen: int) -> None:
-        """Somebody else was faster: what was typed is laid over what they saved, and both can be read."""
-        self.meanwhile = [str(error.message), *self._changes_since(seen)]
-        try:
-            old = division_from(version_get(self.cluster, seen).content).plan
-        except NotFound:
-            old = Plan({})
-        typed = rebased(self.form.plan(), old, self.now.division.plan)
-        self.form = self._form(typed, bound=False)
-        self.form.initial["reason"] = self.form.data.get("reason", "")
-        self._show(typed)
-
-    def _changes_since(self, seen: int) -> list[str]:
-        return changes_in_words(changed_since(self.cluster, seen), self.teams, self._titles())
-
-    def foresee(self) -> bool:
-        """Look at what saving would do; False where it cannot be saved."""
-        if self.meanwhile or not self.form.is_valid():
-            return False
-        try:
-            self._show(self.form.plan())
-        except DomainError as error:
-            self.form.add_plan_problems(error)
-            return False
-        return True
-
-    def _show(self, typed: Plan) -> None:
-        preview = plan_preview(viewer=actor_of_page(self.request), cluster=self.cluster, plan=typed)
-        self.preview = preview_view(self.cluster, preview)
-
-    def _titles(self) -> dict[str, str]:
-        return dict(self.cluster.groups.values_list("slug", "title"))
-
-    def answer(self, status: int) -> HttpResponse:
-        shared_out = divide(self.now.division)
-        shown = self.now.division.plan
-        context = {
-            "cluster": self.cluster,
-            "group": self.group,
-            "form": self.form,
-            "lines": [(line, shared_out.part(line.queue, self.group.slug).nominal) for line in self.form.lines()],
-            "rules": [
-                (team, rules_in_words(shown.queue(queue), shared_out.part(queue, self.group.slug)))
-                for queue, team in self.teams.items()
-            ],
-            "cards": self.now.division.cards.get(self.group.slug, 0),
-            "pool": shared_out.pool.get(self.group.slug, 0),
-            "version": self.now.number,
-            "preview": self.preview,
-            "meanwhile": self.meanwhile,
-        }
-        return render_page(self.request, "jobs/plan.html", context, partial="foretold", status=status)
+def _go(editor: Editor) -> HttpResponse:
+    """To the sheet that was asked for."""
+    asked = editor.request.POST
+    if asked.get("act") == "show":
+        narrowed = Narrowed(asked.get("show_group", ""), asked.get("show_team", "").strip()[:100])
+    else:
+        narrowed = Narrowed.of(QueryDict(asked["go"].lstrip("?")))
+    return redirect(reverse("admin_console:plan", args=[editor.cluster.slug]) + narrowed.address())
 
 
 # --------------------------------------------------------------------------- history
@@ -208,7 +137,7 @@ def recount(request: HttpRequest, cluster: str) -> HttpResponse:
         lede=_("The percents stay as they are. A change of more than a tenth of a node group waits for your word."),
         do_label=_("Divide them"),
         done=_("The cards of %(cluster)s are divided again.") % {"cluster": found.name},
-        preview=recount_preview(viewer=actor, cluster=found),
+        preview=recount_preview(viewer=actor, cluster=found, only_changes=True),
         do=lambda expected, reason: plan_recount(actor=actor, cluster=found, expected_version=expected, reason=reason),
     )
     return _ask(request, found, question)
@@ -239,10 +168,3 @@ def _ask(request: HttpRequest, cluster: Cluster, question: _Question) -> HttpRes
 
 def _cluster(request: HttpRequest, slug: str) -> Cluster:
     return cluster_get(viewer=actor_of_page(request), slug=slug)
-
-
-def _group(cluster: Cluster, slug: str) -> NodeGroup:
-    found = cluster.groups.filter(slug=slug).first()
-    if found is None:
-        raise NotFound("not_found", _("There is no node group of this name."))
-    return found

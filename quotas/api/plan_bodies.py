@@ -7,11 +7,11 @@ from typing import Any
 from rest_framework import serializers
 
 from clusters.models import Cluster
-from quotas.domain.foresight import Holding
+from quotas.domain.live import Holding, Verdict
 from quotas.domain.plan import CardPart, GroupPart, divide
 from quotas.models import QuotaVersion
 from quotas.plans.content import content_of
-from quotas.plans.preview import PlanPreview, PreviewRow
+from quotas.plans.preview import PlanPreview, PreviewRow, QueuedJob
 from quotas.plans.services import REASON_MAX, newest_version
 from quotas.plans.store import stored
 
@@ -107,7 +107,7 @@ class PreviewRowOut(serializers.Serializer[Any]):
     beyond_before = serializers.IntegerField(help_text="Cards held above the share.")
     beyond_after = serializers.IntegerField()
     waiting_jobs = serializers.IntegerField()
-    starts_before = serializers.IntegerField(help_text="Jobs that start at once by quota alone.")
+    starts_before = serializers.IntegerField(help_text="Jobs that start at once, or when others have given way.")
     starts_after = serializers.IntegerField()
 
 
@@ -119,8 +119,24 @@ class PreviewJobOut(serializers.Serializer[Any]):
     taken_by = serializers.CharField(allow_null=True, help_text="The waiting job that takes these cards at once.")
 
 
+VERDICTS = [verdict.value for verdict in Verdict]
+
+
+class PreviewQueuedOut(serializers.Serializer[Any]):
+    """now: starts at once. takes: when others have given back. cards: when cards of the quota come free. places: when
+    a set of nodes has room. behind: after the job before it, in a strict order. never: it is too large.
+    """
+
+    job = serializers.CharField()
+    queue = serializers.CharField()
+    node_group = serializers.CharField()
+    cards = serializers.IntegerField()
+    before = serializers.ChoiceField(choices=VERDICTS)
+    after = serializers.ChoiceField(choices=VERDICTS)
+
+
 class PlanPreviewOut(serializers.Serializer[Any]):
-    """Places on nodes are not looked at."""
+    """What the simulation expects: quota, free places on nodes and who has to leave, but no ends of jobs."""
 
     cards = serializers.DictField(child=serializers.IntegerField())
     pool = serializers.DictField(child=serializers.IntegerField())
@@ -128,9 +144,12 @@ class PlanPreviewOut(serializers.Serializer[Any]):
     waiting_jobs = serializers.IntegerField()
     starts_before = serializers.IntegerField()
     starts_after = serializers.IntegerField()
-    returnable_cards = serializers.IntegerField(help_text="Cards that could be taken back if their owners asked.")
+    returnable_cards = serializers.IntegerField(help_text="Whole cards that could be taken back if their owners asked.")
     newly_returnable_cards = serializers.IntegerField(help_text="Of these, what cannot be taken back today.")
     jobs = PreviewJobOut(many=True, help_text=f"Whom it could cost, who goes first at first; at most {JOBS_MAX}.")
+    queued = PreviewQueuedOut(
+        many=True, help_text=f"When waiting jobs start, at first those for which it changes; at most {JOBS_MAX}."
+    )
 
 
 class PlanSavedOut(serializers.Serializer[Any]):
@@ -181,6 +200,19 @@ def preview_body(preview: PlanPreview) -> dict[str, Any]:
         "returnable_cards": preview.returnable_cards,
         "newly_returnable_cards": preview.newly_returnable,
         "jobs": [*taken, *others][:JOBS_MAX],
+        "queued": [_queued(each) for each in preview.queued[:JOBS_MAX]],
+    }
+
+
+def _queued(each: QueuedJob) -> dict[str, Any]:
+    waiting = each.waiting
+    return {
+        "job": waiting.job_ulid,
+        "queue": waiting.queue,
+        "node_group": waiting.group,
+        "cards": waiting.cards,
+        "before": each.before.value,
+        "after": each.after.value,
     }
 
 

@@ -1,23 +1,25 @@
 """What a change of the plan would do before anybody makes it. Reads only.
 
-Ten queries, whatever the number of jobs. What is said of jobs follows the gate's order and its rules of taking back,
-by quota alone: whether the nodes have a place for a job is not looked at (`quotas.domain.foresight`).
+Thirteen queries, whatever the number of jobs. What is said of jobs follows the gate's order, its quota, its choice of
+nodes and its rules of taking back, as the simulation of a cluster does (`quotas.domain.gate`).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from accounts.actors import Actor
 from accounts.policy import Action, require
 from clusters.models import Cluster
-from quotas.domain.foresight import Foresight, Holding, Taken, foresee
+from quotas.domain.foresight import Foresight, foresee
+from quotas.domain.live import Holding, Live, Taken, Verdict, Waiting
 from quotas.domain.plan import Division, GroupChange, PartChange, Plan, PlanDiff, RuleChange, SharedOut, diff, divide
-from quotas.plans.live import Live, live_jobs
+from quotas.plans.live import live_jobs
 from quotas.plans.services import proposed, restored
 from quotas.plans.store import Stored, cards_now, stored
+from quotas.selectors.sharing import whole_groups
 
 Place = tuple[str, str]  # (queue, group)
 
@@ -39,8 +41,20 @@ class PreviewRow:
 
 
 @dataclass(frozen=True, slots=True)
+class QueuedJob:
+    """A waiting job, and when it starts: today and with the plan. Of a service, its first replica that waits."""
+
+    waiting: Waiting
+    before: Verdict
+    after: Verdict
+
+
+@dataclass(frozen=True, slots=True)
 class PlanPreview:
-    """What would hold and what would happen. ``taken`` is taken back at once; ``returnable`` if its owners asked."""
+    """What would hold and what would happen. ``taken`` is taken back at once; ``returnable`` if its owners asked.
+
+    ``queued``: in the gate's order, those whose verdict changes before the others.
+    """
 
     version: int
     after: Division
@@ -48,11 +62,21 @@ class PlanPreview:
     rows: tuple[PreviewRow, ...]
     taken: tuple[Taken, ...]
     returnable: tuple[Holding, ...]
-    returnable_cards: int  # with what is taken at once
+    returnable_cards: int  # whole cards, with what is taken at once
     newly_returnable: int  # of these, what cannot be taken back today
-    waiting_jobs: int
-    starts_before: int
-    starts_after: int
+    queued: tuple[QueuedJob, ...]
+
+    @property
+    def waiting_jobs(self) -> int:
+        return len(self.queued)
+
+    @property
+    def starts_before(self) -> int:
+        return sum(each.before.starts for each in self.queued)
+
+    @property
+    def starts_after(self) -> int:
+        return sum(each.after.starts for each in self.queued)
 
     @property
     def groups(self) -> tuple[GroupChange, ...]:
@@ -77,18 +101,24 @@ def rollback_preview(*, viewer: Actor, cluster: Cluster, number: int) -> PlanPre
     return division_preview(cluster, before, restored(cluster, before, number))
 
 
-def recount_preview(*, viewer: Actor, cluster: Cluster) -> PlanPreview:
-    """What dividing the cards of this moment would do. Raises NotAllowed."""
+def recount_preview(*, viewer: Actor, cluster: Cluster, only_changes: bool = False) -> PlanPreview:
+    """What dividing the cards of this moment would do. Raises NotAllowed.
+
+    With ``only_changes`` no jobs are looked at where that changes nothing.
+    """
     require(viewer, Action.SHARES_MANAGE)
     before = stored(cluster)
-    return division_preview(cluster, before, Division(before.division.plan, cards_now(cluster, before), before.aside))
+    after = Division(before.division.plan, cards_now(cluster, before), before.aside)
+    return division_preview(
+        cluster, before, after, Live() if only_changes and not diff(before.division, after) else None
+    )
 
 
-def division_preview(cluster: Cluster, before: Stored, after: Division) -> PlanPreview:
-    """What dividing the cluster so would do."""
-    live = live_jobs(cluster)
-    now = foresee(before.division, live.holdings, live.waiting)
-    then = foresee(after, live.holdings, live.waiting)
+def division_preview(cluster: Cluster, before: Stored, after: Division, live: Live | None = None) -> PlanPreview:
+    """What dividing the cluster so would do; ``live`` is what jobs hold and wait for, None = as last seen."""
+    live = live_jobs(cluster) if live is None else live
+    whole = whole_groups(cluster)
+    now, then = foresee(before.division, live), foresee(after, live)
     return PlanPreview(
         version=before.number,
         after=after,
@@ -96,20 +126,25 @@ def division_preview(cluster: Cluster, before: Stored, after: Division) -> PlanP
         rows=_rows(before.division, after, live, now, then),
         taken=then.taken,
         returnable=then.returnable,
-        returnable_cards=_returnable(then),
-        newly_returnable=max(0, _returnable(then) - _returnable(now)),
-        waiting_jobs=len({each.job_ulid for each in live.waiting}),
-        starts_before=_jobs(now),
-        starts_after=_jobs(then),
+        returnable_cards=_returnable(then, whole),
+        newly_returnable=max(0, _returnable(then, whole) - _returnable(now, whole)),
+        queued=_queued(now, then),
     )
 
 
-def _jobs(foresight: Foresight) -> int:
-    return len({each.job_ulid for each in foresight.started})
+def _queued(now: Foresight, then: Foresight) -> tuple[QueuedJob, ...]:
+    today: dict[str, Verdict] = {}
+    for waiting, verdict in now.verdicts:
+        today.setdefault(waiting.job_ulid, verdict)
+    found: dict[str, QueuedJob] = {}
+    for waiting, verdict in then.verdicts:
+        found.setdefault(waiting.job_ulid, QueuedJob(waiting, today[waiting.job_ulid], verdict))
+    return tuple(sorted(found.values(), key=lambda each: each.before is each.after))
 
 
-def _returnable(foresight: Foresight) -> int:
-    return sum(each.holding.cards for each in foresight.taken) + sum(each.cards for each in foresight.returnable)
+def _returnable(foresight: Foresight, whole: Collection[str]) -> int:
+    holdings = [*(each.holding for each in foresight.taken), *foresight.returnable]
+    return sum(each.cards for each in holdings if each.group in whole)
 
 
 def _rows(before: Division, after: Division, live: Live, now: Foresight, then: Foresight) -> tuple[PreviewRow, ...]:

@@ -12,9 +12,17 @@ from quotas.domain.shares import percent_text
 from quotas.models import QuotaVersion
 
 
-def rules_in_words(queue: QueuePart, cards: CardPart) -> list[str]:
-    """What a team's jobs can count on in one node group, one sentence each."""
+def rules_in_words(queue: QueuePart) -> list[str]:
+    """What a team's jobs can count on in every node group, one sentence each."""
     said = _takes_back(queue)
+    if queue.strict:
+        said.append(_("Its first job blocks those behind it until it starts."))
+    return said
+
+
+def part_in_words(queue: QueuePart, cards: CardPart) -> list[str]:
+    """What follows from a team's part of one node group, one sentence each."""
+    said = []
     if cards.nominal == 0:
         said.append(_("It has no share here: its jobs run on idle cards only, and any owner may take those back."))
     else:
@@ -35,8 +43,6 @@ def rules_in_words(queue: QueuePart, cards: CardPart) -> list[str]:
             else ngettext("It lends at most %(count)d card.", "It lends at most %(count)d cards.", cards.lend_limit)
             % {"count": cards.lend_limit}
         )
-    if queue.strict:
-        said.append(_("Its first job blocks those behind it until it starts."))
     return said
 
 
@@ -53,7 +59,13 @@ def _takes_back(queue: QueuePart) -> list[str]:
 
 
 def _larger_jobs(queue: QueuePart, nominal: int) -> str:
-    if queue.rank:
+    if not queue.reclaims:
+        text = ngettext(
+            "A job of more than its %(count)d card starts on idle cards only.",
+            "A job of more than its %(count)d cards starts on idle cards only.",
+            nominal,
+        )
+    elif queue.rank:
         text = ngettext(
             "A job of more than its %(count)d card borrows, so it takes only such loans.",
             "A job of more than its %(count)d cards borrows, so it takes only such loans.",
