@@ -7,6 +7,7 @@ from typing import Any
 from clusters.connected import CONNECTED_KIND
 from clusters.contract import ClusterInventory, NodeGroupFacts
 from clusters.group_models import GroupProposal
+from clusters.group_notices import groups_told
 from clusters.models import Cluster, NodeGroup
 
 _MEASURED = (
@@ -22,18 +23,22 @@ _MEASURED = (
 
 
 def groups_settle(cluster: Cluster, inventory: ClusterInventory) -> dict[str, int]:
-    """Store groups and proposals; returns the ids of the groups by slug. Two queries where nothing changed.
+    """Store groups and proposals; returns the ids of the groups by slug. Three queries where nothing changed.
 
     The sandbox is ours from the first node to the last, so what it shows needs nobody's word.
     """
     groups = {group.slug: group for group in NodeGroup.objects.filter(cluster=cluster)}
     proposals = {proposal.slug: proposal for proposal in GroupProposal.objects.filter(cluster=cluster)}
     is_proposed = cluster.kind == CONNECTED_KIND
+    told: dict[str, str] = {}
     for position, facts in enumerate(inventory.groups):
         if facts.name in groups:
             _update(groups[facts.name], {key: value for key, value in _values(facts).items() if key in _MEASURED})
         elif is_proposed:
-            _propose(cluster, proposals.pop(facts.name, None), facts, inventory)
+            known = proposals.pop(facts.name, None)
+            _propose(cluster, known, facts, inventory)
+            if known is None or not known.is_aside:
+                told[facts.name] = facts.title
         else:
             groups[facts.name] = NodeGroup.objects.create(
                 cluster=cluster, slug=facts.name, position=position, **_values(facts)
@@ -41,6 +46,8 @@ def groups_settle(cluster: Cluster, inventory: ClusterInventory) -> dict[str, in
     over = [proposal.pk for proposal in proposals.values() if not proposal.is_aside]
     if over:
         GroupProposal.objects.filter(pk__in=over).delete()
+    if is_proposed:
+        groups_told(cluster, inventory, told)
     return {slug: group.pk for slug, group in groups.items()}
 
 

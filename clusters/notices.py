@@ -20,9 +20,10 @@ from common.errors import NotFound
 
 
 class Source(StrEnum):
-    """Which watch found it. All but the first are conflicts (`clusters.conflicts`)."""
+    """Which watch found it. All but the first two are conflicts (`clusters.conflicts`)."""
 
     PREFLIGHT = "preflight"  # a part of the setup has become worse
+    GROUPS = "groups"  # nodes wait for a word about their group
     NOT_PLACED = "not_placed"  # jobs are admitted and no node takes them
     MISSING = "missing"  # queues, or what gathers the pods of a job, were not there
     NEVER_ENDING = "never_ending"  # pods were told to end and did not

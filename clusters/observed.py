@@ -191,7 +191,7 @@ def _node_values(facts: NodeFacts, groups: dict[str, int]) -> dict[str, Any]:
         "installed": facts.installed,
         "sick": facts.sick,
         "outside": facts.outside,
-        "outsiders": msgspec.to_builtins(facts.outsiders),
+        "outsiders": [msgspec.to_builtins(pod) for pod in facts.outsiders],
         "since": facts.since,
         "cpu_millis": facts.cpu_millis,
         "memory_bytes": facts.memory_bytes,

@@ -44,10 +44,11 @@ class NoticeOut(serializers.Serializer[Any]):
     source = serializers.ChoiceField(  # type: ignore[assignment]
         choices=[source.value for source in Source],
         help_text=(
-            "`preflight`: a part of the setup has become worse. `not_placed`: jobs are admitted and no node takes "
-            "them. `missing`: queues, or what starts the pods of a job together, were gone. `never_ending`: pods were "
-            "told to end and did not. `loop`: two jobs interrupt each other. `two_schedulers`: cards are taken past "
-            "the queues. `drift`: quotas were set from outside the console."
+            "`preflight`: a part of the setup has become worse. `groups`: nodes wait for a word about their group, or "
+            "two groups claim them. `not_placed`: jobs are admitted and no node takes them. `missing`: queues, or "
+            "what starts the pods of a job together, were gone. `never_ending`: pods were told to end and did not. "
+            "`loop`: two jobs interrupt each other. `two_schedulers`: cards are taken past the queues. `drift`: "
+            "quotas were set from outside the console."
         ),
     )
     subject = serializers.CharField()

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from accounts.actors import Actor
 from accounts.policy import Action, require
 from clusters.conflicts.texts import conflict_text
+from clusters.group_notices import group_notice_text
 from clusters.labels import error_text
 from clusters.models import Cluster, Notice, PreflightRow
 from clusters.notices import STATES, NoticeState, Source
@@ -116,7 +117,11 @@ class NoticeView:
 
     @property
     def is_conflict(self) -> bool:
-        return self.source != Source.PREFLIGHT
+        return self.source not in (Source.PREFLIGHT, Source.GROUPS)
+
+    @property
+    def is_of_groups(self) -> bool:
+        return self.source == Source.GROUPS
 
 
 def notice_views(*, viewer: Actor) -> list[NoticeView]:
@@ -158,6 +163,8 @@ def notice_view(row: Notice) -> NoticeView:
 
 def _text(row: Notice) -> str:
     source = Source(row.source)
+    if source is Source.GROUPS:
+        return group_notice_text(row.subject, row.facts)
     return _preflight_text(row) if source is Source.PREFLIGHT else conflict_text(source, row.subject, row.facts)
 
 

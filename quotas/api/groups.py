@@ -96,7 +96,7 @@ class NodeGroupDetailOut(NodeGroupOut):
     telling_labels = serializers.DictField(help_text="Labels that divide its nodes: value -> how many nodes carry it.")
 
 
-class MembershipOut(serializers.Serializer[Any]):
+class GroupMembershipOut(serializers.Serializer[Any]):
     joins = serializers.ListField(child=serializers.CharField())
     leaves = serializers.ListField(child=serializers.CharField())
     capacity_before = serializers.IntegerField()
@@ -106,7 +106,7 @@ class MembershipOut(serializers.Serializer[Any]):
 
 class GroupChangeOut(NodeGroupOut):
     dry_run = serializers.BooleanField()
-    membership = MembershipOut()
+    membership = GroupMembershipOut()
 
 
 class NodeGroupsView(APIView):

@@ -22,6 +22,7 @@ from clusters.groups import (
 )
 from clusters.models import Cluster, Node, NodeGroup
 from clusters.observed import store_inventory
+from clusters.preflight.selectors import notice_views
 from common.errors import InvalidInput, NotAllowed, NotFound
 from quotas.cluster_services import shares_complete
 from quotas.group_services import group_put_aside
@@ -95,6 +96,22 @@ def test_what_a_look_finds_is_proposed_and_gets_neither_shares_nor_quota(cast: C
     plan = quota_plan(cluster)
     assert (plan.pool, plan.queues[0].quotas, shape_of(cluster).groups) == ((), (), {})
     assert placed(cluster) == {"n1": None, "n2": None, "n3": None}
+
+
+def test_admins_are_told_of_a_proposal_and_of_nodes_that_two_groups_claim(cast: Cast, cluster: Cluster) -> None:
+    look(cluster)
+    (notice,) = notice_views(viewer=cast.actor("admin"))
+    assert notice.text.startswith("3 nodes are proposed as the group H100-80GB-HBM3 NVLink. They get no jobs")
+    group_confirm(actor=None, cluster=cluster, slug=SLUG)
+    NodeGroup.objects.create(
+        cluster=cluster, slug="rack", title="Rack", sharing="exclusive", unit="card", cards_per_node=8,
+        resource=RESOURCE, selector={"rack": "r1"},
+    )  # fmt: skip
+    look(cluster, [*MACHINES, machine("n4", rack="r1")])
+    (notice,) = notice_views(viewer=cast.actor("admin"))
+    assert notice.text == "1 node carries the labels of two node groups, so it is in none: n4."
+    look(cluster)
+    assert notice_views(viewer=cast.actor("admin")) == []
 
 
 def test_a_confirmed_group_has_its_nodes_at_once_and_new_ones_join_by_themselves(
