@@ -33,6 +33,9 @@ class ScenarioDriver(Protocol):
     def cordon(self, node: str, cordoned: bool) -> None: ...
     def hold_queue(self, queue: str, held: bool, drain: bool) -> None: ...
 
+    def hold_local_queues(self, queue: str, held: tuple[str, ...]) -> None:
+        """As the console brings it: in the plan of quotas."""
+
     def until_leaving(self, job: str) -> None:
         """Return while the job is told to leave and holds its quota; go on with the next :meth:`settle`."""
 
@@ -74,6 +77,8 @@ def play(scenario: s.Scenario, driver: ScenarioDriver) -> None:
                 driver.cordon(step.node, step.cordoned)
             case s.HoldQueue():
                 driver.hold_queue(step.queue, step.held, step.drain)
+            case s.HoldLocalQueues():
+                driver.hold_local_queues(step.queue, step.held)
             case s.UntilLeaving():
                 driver.until_leaving(step.job)
             case s.Checkpoint():

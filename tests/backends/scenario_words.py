@@ -19,6 +19,7 @@ class QueueDef:
     borrow_preempts_up_to: int | None = None  # while borrowing evicts lower work of borrowers, up to this priority
     borrow_limit: int | None = None  # at most so many of others' cards
     lend_limit: int | None = None  # at most so many of its own to others
+    local_queues: tuple[str, ...] = ("default",)
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class Job:
     priority: int = NORMAL
     framework: str = "pytorch"
     kind: str = "training"  # or inference: a service of ``pods`` replicas
+    local: str = "default"  # one of the team's local queues
 
     @property
     def ulid(self) -> str:
@@ -117,6 +119,17 @@ class HoldQueue:
 
 
 @dataclass(frozen=True)
+class HoldLocalQueues:
+    """From now on the console keeps exactly these local queues of a team queue from starting anything.
+
+    Held and draining are the same to a cluster: whether new jobs are taken is the console's own check.
+    """
+
+    queue: str
+    held: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class UntilLeaving:
     """Go on at a moment at which this job was told to leave and still holds its quota."""
 
@@ -175,6 +188,7 @@ Step = (
     | EvictPod
     | Cordon
     | HoldQueue
+    | HoldLocalQueues
     | UntilLeaving
     | Checkpoint
 )

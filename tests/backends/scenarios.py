@@ -6,7 +6,7 @@ Where the newest of several admissions or the oldest of several jobs matters, th
 cluster keeps whole seconds.
 
 ``V`` rows were seen on Kueue and Volcano, ``W`` rows follow the order of one admission cycle, ``E`` rows the
-search for victims, ``S`` rows are about services, ``C`` rows are cases from the field.
+search for victims, ``S`` rows are about services, ``L`` rows about local queues, ``C`` rows are cases from the field.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from tests.backends.scenario_words import (
     names,
 )
 from tests.backends.scenarios_borrowing import BORROWING
+from tests.backends.scenarios_local_queues import LOCAL_QUEUES
 from tests.backends.scenarios_order import ORDER
 from tests.backends.scenarios_services import SERVICES
 from tests.backends.scenarios_textbook import TEXTBOOK
@@ -353,4 +354,5 @@ SCENARIOS: tuple[Scenario, ...] = (
         ),
     ),
     *SERVICES,
+    *LOCAL_QUEUES,
 )

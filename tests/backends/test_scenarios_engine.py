@@ -35,8 +35,8 @@ class EngineDriver:
         self.engine.world.topology_aware = cluster.topology_aware
         nodes = (c.NodeDef(f"n{number}", s.GROUP, cards) for number, cards in enumerate(cluster.nodes, start=1))
         self.engine.apply(c.SetNodes(self.now, tuple(nodes)))
-        pool = ((s.GROUP, cluster.pool),) if cluster.pool else ()
-        self.engine.apply(c.SetQuotas(self.now, tuple(_queue_def(queue) for queue in cluster.queues), pool))
+        self._cluster = cluster
+        self.hold_local_queues("", ())
 
     def submit(self, job: s.Job) -> None:
         self._names[job.ulid] = job.name
@@ -44,7 +44,7 @@ class EngineDriver:
             job_ulid=job.ulid,
             attempt=1,
             queue=job.queue,
-            local_queue="",
+            local_queue=job.local,
             node_group=s.GROUP,
             priority=job.priority,
             kind=job.kind,
@@ -84,6 +84,11 @@ class EngineDriver:
         hold = Hold.NONE if not held else Hold.HOLD_AND_DRAIN if drain else Hold.HOLD
         self.engine.apply(c.HoldQueue(self.now, queue, hold))
 
+    def hold_local_queues(self, queue: str, held: tuple[str, ...]) -> None:
+        pool = ((s.GROUP, self._cluster.pool),) if self._cluster.pool else ()
+        queues = (_queue_def(each, held if each.name == queue else ()) for each in self._cluster.queues)
+        self.engine.apply(c.SetQuotas(self.now, tuple(queues), pool))
+
     def until_leaving(self, job: str) -> None:
         for _ in range(REST_MS):
             if any(workload.stage is Stage.EVICTING for workload in named(self.engine.world, job)):
@@ -97,9 +102,11 @@ class EngineDriver:
         return {self._names[row.job_ulid]: row.facts for row in observed_objects(self.engine.world)}
 
 
-def _queue_def(queue: s.QueueDef) -> c.QueueDef:
+def _queue_def(queue: s.QueueDef, held: tuple[str, ...]) -> c.QueueDef:
     return c.QueueDef(
         name=queue.name,
+        local_queues=queue.local_queues,
+        held_local_queues=held,
         quotas=() if queue.nominal is None else ((s.GROUP, queue.nominal),),
         strategy=Strategy.STRICT if queue.strict else Strategy.BEST_EFFORT,
         reclaim=Reclaim.ANY if queue.reclaims else Reclaim.NEVER,

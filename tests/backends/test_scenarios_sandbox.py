@@ -41,11 +41,14 @@ class SandboxDriver:
         nodes = (c.NodeDef(f"n{number}", s.GROUP, cards) for number, cards in enumerate(cluster.nodes, start=1))
         engine.apply(c.SetNodes(engine.now_ms, tuple(nodes)))
         driver.create_world(self._cluster, engine.world)
-        self._apply_quotas(cluster)
+        self._planned = cluster
+        self.hold_local_queues("", ())
 
-    def _apply_quotas(self, cluster: s.ClusterDef) -> None:
+    def hold_local_queues(self, queue: str, held: tuple[str, ...]) -> None:
+        cluster = self._planned
         pool = (GroupQuota(s.GROUP, cluster.pool),) if cluster.pool else ()
-        self._backend.apply_quotas(QuotaPlan(tuple(map(_queue_plan, cluster.queues)), pool))
+        queues = (_queue_plan(each, held if each.name == queue else ()) for each in cluster.queues)
+        self._backend.apply_quotas(QuotaPlan(tuple(queues), pool))
 
     @property
     def _backend(self) -> SandboxBackend:
@@ -64,7 +67,7 @@ class SandboxDriver:
                 spec_hash="",
                 space=f"slu-{job.queue}",
                 queue=job.queue,
-                local_queue="default",
+                local_queue=job.local,
                 node_group=s.GROUP,
                 priority=job.priority,
                 kind=job.kind,
@@ -126,13 +129,14 @@ class SandboxDriver:
         return {self._names[row.job_ulid]: row.facts for row in seen.objects}
 
 
-def _queue_plan(queue: s.QueueDef) -> QueuePlan:
+def _queue_plan(queue: s.QueueDef, held: tuple[str, ...]) -> QueuePlan:
     quota = None if queue.nominal is None else GroupQuota(s.GROUP, queue.nominal, queue.borrow_limit, queue.lend_limit)
     return QueuePlan(
         queue.name,
         f"slu-{queue.name}",
         () if quota is None else (quota,),
-        ("default",),
+        queue.local_queues,
+        held_local_queues=held,
         strict=queue.strict,
         reclaims=queue.reclaims,
         borrow_preempts_up_to=queue.borrow_preempts_up_to,

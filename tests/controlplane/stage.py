@@ -58,7 +58,7 @@ def connect(
         vendor="nvidia",
         card_model="H100",
         interconnect="NVLink",
-        sharing="whole",
+        sharing="exclusive",
         unit="card",
         cards_per_node=machines.cards,
         resource=machines.resource,
@@ -134,23 +134,30 @@ class PlaneDriver:
         machines = Machines("n", count=len(cluster.nodes), cards=cards)
         self._plane.reset(machines)
         self._cluster = connect(self._plane, machines, topology_aware=cluster.topology_aware)
-        queues = tuple(
-            QueuePlan(
-                queue.name,
-                self.SPACE.format(queue.name),
-                ()
-                if queue.nominal is None
-                else (GroupQuota(s.GROUP, queue.nominal, queue.borrow_limit, queue.lend_limit),),
-                ("default",),
-                strict=queue.strict,
-                reclaims=queue.reclaims,
-                borrow_preempts_up_to=queue.borrow_preempts_up_to,
-            )
-            for queue in cluster.queues
-        )
+        self._planned = cluster
+        self.hold_local_queues("", ())
+
+    def hold_local_queues(self, queue: str, held: tuple[str, ...]) -> None:
+        cluster = self._planned
+        queues = tuple(self._queue_plan(each, held if each.name == queue else ()) for each in cluster.queues)
         pool = (GroupQuota(s.GROUP, cluster.pool),) if cluster.pool else ()
         report = self._backend.apply_quotas(QuotaPlan(queues, pool))
         assert report.failed == (), report.failed
+
+    def _queue_plan(self, queue: s.QueueDef, held: tuple[str, ...]) -> QueuePlan:
+        quota = None
+        if queue.nominal is not None:
+            quota = GroupQuota(s.GROUP, queue.nominal, queue.borrow_limit, queue.lend_limit)
+        return QueuePlan(
+            queue.name,
+            self.SPACE.format(queue.name),
+            () if quota is None else (quota,),
+            queue.local_queues,
+            strict=queue.strict,
+            reclaims=queue.reclaims,
+            borrow_preempts_up_to=queue.borrow_preempts_up_to,
+            held_local_queues=held,
+        )
 
     @property
     def _backend(self) -> KueueVolcanoBackend:
@@ -163,6 +170,7 @@ class PlaneDriver:
             spec_hash="0" * 32,
             space=self.SPACE.format(job.queue),
             queue=job.queue,
+            local_queue=job.local,
             node_group=s.GROUP,
             priority=job.priority,
             kind=job.kind,

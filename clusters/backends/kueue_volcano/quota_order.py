@@ -11,6 +11,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from clusters.backends.kueue_volcano import names
 from clusters.backends.kueue_volcano.quantities import whole
 from clusters.backends.kueue_volcano.quota_objects import Quotas, resource_groups
 from clusters.backends.kueue_volcano.shape import Manifest
@@ -106,9 +107,26 @@ def _with_quotas(manifest: Manifest, quotas: Quotas) -> Manifest:
 def _is_already(current: Mapping[str, Any] | None, wanted: Manifest) -> bool:
     if current is None or (quotas_of(current), limits_of(current)) != (quotas_of(wanted), limits_of(wanted)):
         return False
+    if leftovers(current, wanted):
+        return False
     spec = {name: value for name, value in wanted["spec"].items() if name != "resourceGroups"}
     labels = wanted["metadata"].get("labels", {})
     return contains(current.get("spec") or {}, spec) and contains(current["metadata"].get("labels") or {}, labels)
+
+
+def leftovers(current: Mapping[str, Any], wanted: Manifest) -> Manifest:
+    """Settings of ours for what is switched off, as a merge patch that takes them away; empty where there are none.
+
+    They are switched on for all queues of a kind or for none, and nothing but a null removes them for certain: what
+    another manager of the object has set as well stays when ours is no longer applied.
+    """
+    here = current.get("spec") or {}
+    gone = [name for name in _SWITCHED.get(wanted["kind"], ()) if name in here and name not in wanted["spec"]]
+    return {"spec": dict.fromkeys(gone)} if gone else {}
+
+
+_SWITCHED = {names.CLUSTER_QUEUES.kind: ("admissionScope",), names.LOCAL_QUEUES.kind: ("fairSharing",)}
+"""Of weights."""
 
 
 def contains(current: Any, wanted: Any) -> bool:

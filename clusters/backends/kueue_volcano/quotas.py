@@ -12,7 +12,7 @@ from clusters.backends.kueue_volcano import names
 from clusters.backends.kueue_volcano.client import KubeClient, Missing
 from clusters.backends.kueue_volcano.quota_drift import drift_of, vanished
 from clusters.backends.kueue_volcano.quota_objects import QuotaObjects, quota_objects
-from clusters.backends.kueue_volcano.quota_order import contains, decreases_first
+from clusters.backends.kueue_volcano.quota_order import contains, decreases_first, leftovers
 from clusters.backends.kueue_volcano.shape import ClusterShape, Manifest
 from clusters.contract import BackendError, QuotaPlan, QuotaSyncReport, Rejected, Retryable
 
@@ -114,6 +114,8 @@ class _Writer:
             elif _is_fixed(current, obj):
                 self._clear_away(path, current)
             self.client.apply(path, obj)
+            if current is not None and (patch := leftovers(current, obj)):
+                self.client.merge(path, patch)
         except Retryable as error:
             if error.code in ("conflict", "space_ending", "webhook_silent"):
                 self.failed.append((name, error.code))
@@ -175,7 +177,7 @@ def _stands(current: Object, wanted: Manifest) -> bool:
         found = (current.get("spec") or {}).get("nodeLabels") or {}
         if found != (wanted["spec"].get("nodeLabels") or {}):
             return False
-    return contains(current, wanted)
+    return contains(current, wanted) and not leftovers(current, wanted)
 
 
 def _is_fixed(current: Object, wanted: Manifest) -> bool:
