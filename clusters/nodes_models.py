@@ -110,7 +110,10 @@ class NodeFailure(models.Model):
 
 
 class NodeSuspicion(models.Model):
-    """A node on which jobs of several owners failed; retries go elsewhere until an admin clears it."""
+    """A node on which jobs of several owners failed; retries go elsewhere until it is cleared.
+
+    ``cleared_by`` is None where it ended by itself, after a day without a failure.
+    """
 
     cluster = models.ForeignKey("clusters.Cluster", on_delete=models.CASCADE, related_name="suspicions")
     node = models.CharField(max_length=253)

@@ -44,16 +44,17 @@ def failure_note(
 def suspicions_settle(now: datetime) -> int:
     """Put nodes under suspicion on which jobs of several owners failed; returns how many. Drops old failures.
 
+    A suspicion ends by itself when no job has failed there for a day: what nobody had to look at was no lasting fault.
     Safe to run side by side: at most one suspicion of a node is open.
     """
     NodeFailure.objects.filter(at__lt=now - KEPT).delete()
-    failures: dict[tuple[int, str], list[FailedThere]] = defaultdict(list)
-    for row in NodeFailure.objects.filter(at__gt=now - WINDOW).order_by("at"):
-        failed = FailedThere(row.job_ulid, row.attempt_no, row.owner_id, row.code, row.at)
-        failures[row.cluster_id, row.node].append(failed)
+    failures = _recent_failures(now)
+    open_ones = {(row.cluster_id, row.node): row for row in NodeSuspicion.objects.filter(cleared_at=None)}
+    quiet = [row.pk for key, row in open_ones.items() if key not in failures and row.since <= now - WINDOW]
+    if quiet:
+        NodeSuspicion.objects.filter(pk__in=quiet, cleared_at=None).update(cleared_at=now)
     if not failures:
         return 0
-    open_ones = set(NodeSuspicion.objects.filter(cleared_at=None).values_list("cluster_id", "node"))
     cleared = {
         (cluster, node): at
         for cluster, node, at in NodeSuspicion.objects.exclude(cleared_at=None)
@@ -68,6 +69,15 @@ def suspicions_settle(now: datetime) -> int:
     ]
     NodeSuspicion.objects.bulk_create(fresh, ignore_conflicts=True)
     return len(fresh)
+
+
+def _recent_failures(now: datetime) -> Mapping[tuple[int, str], list[FailedThere]]:
+    """Those of the window by cluster and node, oldest first."""
+    failures: dict[tuple[int, str], list[FailedThere]] = defaultdict(list)
+    for row in NodeFailure.objects.filter(at__gt=now - WINDOW).order_by("at"):
+        failed = FailedThere(row.job_ulid, row.attempt_no, row.owner_id, row.code, row.at)
+        failures[row.cluster_id, row.node].append(failed)
+    return failures
 
 
 def _as_json(failed: FailedThere) -> dict[str, object]:

@@ -155,6 +155,25 @@ def test_pods_that_do_not_end_after_an_eviction_are_told_by_their_node(console: 
         assert [proof["job"] for proof in notice.facts["jobs"]] == [job.public_id]
 
 
+def test_two_jobs_that_interrupt_each_other_are_told(console: Console) -> None:
+    """Somebody raises the one that waits, again and again: each time the other one gives way."""
+    console.shares(vision=100, language=0)
+    first = console.submit("lead-vision", cards=32, command=RUNS_ON, priority="low")
+    console.until(first, "running")
+    second = console.submit("lead-vision", cards=32, command=RUNS_ON, priority="normal")
+    console.until(second, "running")
+    console.operate(first, "priority", priority="high")
+    console.until(first, "running")
+    assert told("loop") == [], "twice is no loop yet"
+    console.operate(second, "priority", priority="urgent", priority_reason="a deadline")
+    console.until(second, "running")
+    (notice,) = told("loop")
+    times = {job["job"]: job["count"] for job in notice.facts["jobs"]}
+    assert (notice.facts["count"], times) == (3, {first.public_id: 2, second.public_id: 1})
+    console.operate(first, "cancel")
+    console.until_true(lambda: not told("loop"), "one of them is over")
+
+
 def test_pods_of_another_scheduler_beside_jobs_are_told(console: Console) -> None:
     job = console.submit(cards=8, command=RUNS_ON)
     console.until(job, "running")

@@ -24,6 +24,7 @@ UNUSED: dict[Account, set[Right]] = {
     Account.RUNTIME: set(),
     # for an administrator who takes the console away again by hand
     Account.QUOTA: {("", "nodes", "list")} | {(KUEUE, kind, "delete") for kind in ONCE_PER_CLUSTER},
+    Account.NODE: set(),
 }
 """Rights that nothing uses, and why they are granted all the same."""
 
@@ -56,12 +57,12 @@ def shown_by_lists(rights: set[Right]) -> set[Right]:
     return {(group, kind, "get") for group, kind, verb in rights if verb == "list"}
 
 
-@pytest.mark.parametrize("account", [Account.RUNTIME, Account.QUOTA])
+@pytest.mark.parametrize("account", list(Account))
 def test_the_console_asks_for_nothing_that_its_role_does_not_say(shared_plane: Plane, account: Account) -> None:
     assert used(shared_plane, account) - EVERYBODYS <= granted(account)
 
 
-@pytest.mark.parametrize("account", [Account.RUNTIME, Account.QUOTA])
+@pytest.mark.parametrize("account", list(Account))
 def test_no_right_is_granted_that_nothing_needs(shared_plane: Plane, whole_folder: bool, account: Account) -> None:
     if not whole_folder:
         pytest.skip("only after all tests of this folder is it known what is needed")

@@ -34,7 +34,7 @@ NEEDED: dict[Account, tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]] 
         ("scheduling.k8s.io", ("priorityclasses",), ("get", "list", "create", "patch")),
         ("", ("namespaces", "services"), ("get", "list", "create", "patch")),
     ),
-    Account.NODE: (("", ("nodes",), ("get", "patch")),),
+    Account.NODE: (("", ("nodes",), ("patch",)),),
 }
 """API group, resources, verbs. Without one of these a part of the console does not work; rights for reading the
 cluster's setup are not among them, because their lack shows in the rows that could not be read."""

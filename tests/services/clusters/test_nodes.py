@@ -22,7 +22,9 @@ from clusters.observed import store_inventory
 from clusters.selectors import group_views
 from clusters.simulation.commands import Cordon, ExitPod
 from common.errors import DomainError, InvalidInput, NotAllowed, NotFound
+from jobs.domain.operations import Operation
 from jobs.models import Job
+from jobs.services.operations import job_operate
 from tests.backends.kueue.objects import INSTALLATION, RESOURCE, Object, moment, node, pod, snapshot_of
 from tests.backends.kueue.test_inventory import GIVEN, taint
 from tests.cast import Cast
@@ -226,6 +228,48 @@ def test_a_node_on_which_jobs_of_three_people_failed_is_suspected_and_retries_av
     assert second.runs.get().nodes and second.runs.get().nodes != [NODE]
     spec = next(found for found in driver.find_workloads(cluster, second.object_name)).spec
     assert spec.avoid == (NODE,)
+
+
+def test_a_suspicion_ends_by_itself_after_a_day_without_a_failure(stage: Stage) -> None:
+    cluster, begun = stage.cast.cluster, timezone.now()
+    people = [stage.cast.users[name].pk for name in ("eng-vision-1", "eng-language-1", "eng-vision-2")]
+
+    def note(owner: int, number: int, hours: float) -> None:
+        at = begun + timedelta(hours=hours)
+        failure_note(
+            cluster_id=cluster.pk, node=NODE, job_ulid=f"{number:026}", attempt=1, owner_id=owner, code="app_exit",
+            at=at,
+        )  # fmt: skip
+
+    for number, owner in enumerate(people):
+        note(owner, number, 0)
+    assert suspicions_settle(begun) == 1
+    note(people[0], 7, 20)
+    for hours, is_open in ((23, True), (43, True), (44, False), (45, False)):
+        assert suspicions_settle(begun + timedelta(hours=hours)) == 0
+        assert NodeSuspicion.objects.filter(cleared_at=None).exists() is is_open, hours
+    row = NodeSuspicion.objects.get()
+    assert (row.cleared_at, row.cleared_by) == (begun + timedelta(hours=44), None)
+    assert suspected_nodes([cluster.pk]).nodes == {}
+
+
+def test_a_retry_that_waits_is_steered_away_from_a_node_that_comes_under_suspicion(stage: Stage) -> None:
+    blocker = stage.submit("eng-vision-2", cards=32, card_model="h100", command="sleep 600")
+    stage.run(30)
+    job = stage.submit(cards=8, card_model="h100", command="sleep 600")
+    stage.run(10)
+    job_operate(actor=stage.cast.actor("eng-vision-1"), job=job, operation=Operation.REQUEUE)
+    stage.run(20)
+    (waiting,) = driver.find_workloads(job.cluster, job.attempts.get(number=2).object_name)
+    assert blocker.public_id != job.public_id and waiting.spec.avoid == ()
+    NodeSuspicion.objects.create(cluster=job.cluster, node=NODE, since=timezone.now())
+    stage.run(30)
+    (waiting,) = driver.find_workloads(job.cluster, job.attempts.get(number=2).object_name)
+    assert waiting.spec.avoid == (NODE,)
+    suspicion_clear(actor=stage.cast.actor("admin"), cluster=job.cluster, node=NODE, reason="a new card")
+    stage.run(30)
+    (waiting,) = driver.find_workloads(job.cluster, job.attempts.get(number=2).object_name)
+    assert waiting.spec.avoid == ()
 
 
 def test_an_admin_trusts_a_node_again_and_old_failures_do_not_count(stage: Stage) -> None:
