@@ -314,7 +314,7 @@ def _holders(node: Node, resource: str, snapshot: Snapshot) -> tuple[tuple[CardH
             scheduler = pod.spec.scheduler_name or DEFAULT_SCHEDULER
             foreign.append(Outsider(pod.metadata.name, pod.metadata.namespace, scheduler, count))
             continue
-        ending = pod.metadata.deletion_timestamp is not None
+        ending = pod.metadata.deletion_timestamp is not None or snapshot.has_freed_quota(pod)
         running = ending or phase_of(pod, {}) is not PodPhase.PULLING
         held[key[0], key[1], running, ending] += count
     found = tuple(

@@ -201,6 +201,17 @@ class Snapshot:
         """The attempt that a pod belongs to; None = somebody else's."""
         return self._index.key_of(pod.metadata.labels)
 
+    def has_freed_quota(self, pod: Pod) -> bool:
+        """Its attempt has ended, or the gate took its cards back, and the pod goes on (C-19)."""
+        owner = pod.metadata.owner
+        uid = pod.key if owner is None or pod.key in self._index.workloads_of else owner.uid
+        workload = newest(tuple(self._index.workloads_of.get(uid, {}).values()))
+        if workload is None:
+            return False
+        gate = gate_of(workload)
+        job = self._index.objects[names.JOBS.plural].get(uid)
+        return gate.reserved_at is None or verdict_of(job, workload, gate) is not None
+
     def orphans(self) -> tuple[Orphan, ...]:
         """PodGroups and Workloads of ours whose Job or pod is gone."""
         found = (*self._orphaned_pod_groups(), *self._orphaned_workloads())
