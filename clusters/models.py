@@ -107,7 +107,12 @@ class Node(models.Model):
     cpu_millis = models.PositiveBigIntegerField(default=0)
     memory_bytes = models.PositiveBigIntegerField(default=0)
     holders = models.JSONField(default=list)  # [{job_ulid, attempt, cards, running, ending}]
-    free = models.PositiveIntegerField(default=0, db_default=0)  # cards that a job could take now (`node_cards`)
+    # `node_cards` of the row, so that sums over many nodes are the database's: what a job could take now, and the rest
+    free = models.PositiveIntegerField(default=0, db_default=0)
+    used = models.PositiveIntegerField(default=0, db_default=0)
+    reserved = models.PositiveIntegerField(default=0, db_default=0)
+    ending = models.PositiveIntegerField(default=0, db_default=0)
+    out = models.PositiveIntegerField(default=0, db_default=0)
     conditions = models.JSONField(default=list, db_default=[])  # [{trouble, since, detail}], the worst first
     held_since = models.DateTimeField(null=True, blank=True)  # since then so many of its cards have been held
     labels = models.JSONField(default=dict, db_default={})  # as far as they may say which group it belongs to

@@ -6,6 +6,7 @@ A complete look marks what it did not see as gone; a partial one only what it na
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -160,6 +161,10 @@ _NODE_FIELDS = (
     "memory_bytes",
     "holders",
     "free",
+    "used",
+    "reserved",
+    "ending",
+    "out",
     "conditions",
     "held_since",
     "labels",
@@ -196,7 +201,7 @@ def _node_values(facts: NodeFacts, groups: dict[str, int]) -> dict[str, Any]:
         "cpu_millis": facts.cpu_millis,
         "memory_bytes": facts.memory_bytes,
         "holders": holders,
-        "free": cards.free,
+        **asdict(cards),
         "conditions": [
             {
                 "trouble": condition.trouble.value,

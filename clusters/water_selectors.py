@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fractions import Fraction
+from typing import Any
 
 from django.conf import settings
 from django.db import connection
+from django.db.models import Count, F, Q, Sum
 from django.utils import timezone
 
 from accounts.actors import Actor
@@ -17,8 +19,8 @@ from accounts.policy import Action, require
 from clusters.contract import NodeHealth, SharingMode
 from clusters.domain.packing import Gang, unusable
 from clusters.domain.water import FIGURES, Level, NodeSplit, level_of, total
-from clusters.models import Cluster, Node, NodeGroup
-from clusters.selectors import NodeView, node_view
+from clusters.models import Cluster, NodeGroup
+from clusters.selectors import free_blocks
 from clusters.waiting import Waiting
 from clusters.water_models import WaterDay, WaterHour, WaterSample
 
@@ -62,13 +64,22 @@ class ClusterLevel:
         """Whole cards that waiting jobs ask for."""
         return sum(row.waiting for row in self.groups if not row.is_shared)
 
+    @property
+    def by_vendor(self) -> dict[str, int]:
+        """Whole cards of each vendor, the most first: ``cards`` adds up what is not alike (C-35)."""
+        found: Counter[str] = Counter()
+        for row in self.groups:
+            if not row.is_shared:
+                found[row.group.vendor] += row.level.capacity
+        return {vendor: cards for vendor, cards in found.most_common() if cards}
+
 
 def is_shared(group: NodeGroup) -> bool:
     return group.sharing != SharingMode.EXCLUSIVE.value or group.unit != "card"
 
 
 def water_now(*, viewer: Actor, waiting: Waiting) -> list[ClusterLevel]:
-    """Every cluster, default first; three queries. Raises NotAllowed."""
+    """Every cluster, default first; two queries. Raises NotAllowed."""
     require(viewer, Action.NODE_VIEW)
     limit = timezone.now() - timedelta(seconds=settings.SLUICE["STALE_AFTER_SECONDS"])
     rows = group_levels(waiting)
@@ -89,27 +100,32 @@ def _cards(rows: Iterable[GroupLevel]) -> Level | None:
 
 
 def group_levels(waiting: Waiting) -> list[GroupLevel]:
-    """The level of every group that has nodes, in the order of pages; two queries."""
+    """The level of every group that has nodes, in the order of pages; one query."""
     groups = NodeGroup.objects.select_related("cluster").order_by("cluster_id", "position", "slug")
-    nodes: dict[int | None, list[NodeView]] = defaultdict(list)
-    for node in Node.objects.exclude(group=None):
-        nodes[node.group_id].append(node_view(node, ""))
-    return [_group_level(group, nodes[group.pk], waiting.get(group.pk, ())) for group in groups if nodes[group.pk]]
+    summed = groups.annotate(
+        **{f"sum_{name}": Sum(f"nodes__{name}", default=0) for name in _SUMMED},
+        sum_lost=Sum(_HELD, filter=Q(nodes__health=NodeHealth.DOWN.value), default=0),
+        node_count=Count("nodes"),
+        blocks=free_blocks(),
+    )
+    return [_group_level(row, waiting.get(row.pk, ())) for row in summed.filter(node_count__gt=0)]
 
 
-def _group_level(group: NodeGroup, nodes: Sequence[NodeView], waiting: Sequence[Gang]) -> GroupLevel:
-    useless = unusable((node.free for node in nodes), waiting)
-    splits = (NodeSplit(n.used, n.reserved, n.ending, n.outside, n.free, n.out) for n in nodes)
-    lost = [node for node in nodes if node.health == NodeHealth.DOWN.value]
+_SUMMED = ("used", "reserved", "ending", "outside", "free", "out")
+_HELD = F("nodes__used") + F("nodes__reserved") + F("nodes__ending") + F("nodes__outside")
+
+
+def _group_level(row: Any, waiting: Sequence[Gang]) -> GroupLevel:
+    useless = unusable(row.blocks, waiting)
     return GroupLevel(
-        group=group,
-        level=level_of(splits, unusable=useless.cards),
+        group=row,
+        level=level_of([NodeSplit(**{name: getattr(row, f"sum_{name}") for name in _SUMMED})], unusable=useless.cards),
         waiting=sum(gang.size * gang.count for gang in waiting),
         unusable_exact=useless.exact,
-        free_blocks=tuple(sorted((node.free for node in nodes if node.free), reverse=True)),
+        free_blocks=tuple(row.blocks),
         largest_waiting=max(waiting, key=lambda gang: (gang.size, gang.cards), default=None),
-        nodes=len(nodes),
-        held_on_lost=sum(node.used + node.reserved + node.ending + node.outside for node in lost),
+        nodes=row.node_count,
+        held_on_lost=row.sum_lost,
     )
 
 

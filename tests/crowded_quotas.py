@@ -25,7 +25,7 @@ def build_crowded(teams: int, *, groups: int = GROUPS, nodes: int = NODES) -> No
     Node.objects.bulk_create(
         Node(
             cluster=cluster, group=group_rows[n % groups], name=f"node-{n:05}", health="ready", installed=CARDS,
-            free=CARDS - 2, seen_at=timezone.now(),
+            free=CARDS - 2, used=2, seen_at=timezone.now(),
             holders=[{"job_ulid": f"{n:026}", "attempt": 1, "cards": 2, "running": True, "ending": False}],
         )
         for n in range(nodes)

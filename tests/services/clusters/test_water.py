@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from django.db.models import Sum
 from django.utils import timezone
 
+from clusters.backends.sandbox import driver
 from clusters.domain.packing import Gang
 from clusters.domain.water import FIGURES
 from clusters.models import Cluster, Node, NodeGroup, WaterDay, WaterHour, WaterSample
+from clusters.simulation.commands import NodePower, Sicken
 from clusters.tasks import water_keep_task, water_roll_up_task, water_sample_task
 from clusters.waiting import waiting
 from clusters.water import HOURS, SAMPLES, water_keep, water_roll_up, water_sample
@@ -18,7 +21,10 @@ from clusters.water_selectors import GroupHistory, group_levels, water_history, 
 from common.errors import NotAllowed
 from common.partitions import months_drop, months_ensure, parts_of
 from console.celery import app
+from jobs.domain.operations import Operation
+from jobs.services.operations import job_operate
 from tests.cast import Cast, build_cluster
+from tests.node_rows import count_cards
 from tests.stage import Stage
 
 NOON = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
@@ -58,12 +64,34 @@ def test_what_is_running_reserved_and_free_is_what_the_nodes_say(cast: Cast) -> 
     assert (level.capacity, level.healthy, level.used + level.reserved, level.free) == (32, 32, 21, 11)
 
 
+def test_a_look_writes_what_the_cards_of_each_node_do_beside_it(cast: Cast) -> None:
+    figures = ("name", "free", "used", "reserved", "ending", "out")
+    with Stage(cast) as stage:
+        job = stage.submit(card_model="h100", cards=16, command="sleep 600")
+        stage.submit("eng-language-1", card_model="h100", cards=5)
+        stage.run(40, 5)
+        driver.send(cast.cluster, Sicken(driver.now_ms(), "a100-01", 3))
+        driver.send(cast.cluster, NodePower(driver.now_ms(), "a100-02", up=False))
+        job_operate(actor=cast.actor("eng-vision-1"), job=job, operation=Operation.CANCEL)
+        stage.run(4)
+        written = list(Node.objects.order_by("pk").values_list(*figures))
+        count_cards()
+        assert list(Node.objects.order_by("pk").values_list(*figures)) == written
+        assert {sum(row[place] > 0 for row in written) > 0 for place in (1, 2, 5)} == {True}
+
+
+def test_the_level_is_asked_for_in_two_queries(cast: Cast, django_assert_num_queries: Any) -> None:
+    with django_assert_num_queries(2):
+        water_now(viewer=cast.actor("admin"), waiting={})
+
+
 def test_lost_and_closed_nodes_give_no_free_cards_and_what_runs_there_still_counts(cast: Cast) -> None:
     group = cast.groups["h100"]
     n1, n2, n3, n4 = Node.objects.filter(group=group).order_by("name")
     holder = {"job_ulid": "J", "attempt": 1, "running": True, "ending": False}
     for node, health, used in ((n1, "ready", 3), (n2, "cordoned", 5), (n3, "down", 0), (n4, "down", 8)):
         Node.objects.filter(pk=node.pk).update(health=health, holders=[{**holder, "cards": used}] if used else [])
+    count_cards()
     row = next(row for row in group_levels({}) if row.group == group)
     level = row.level
     assert (level.capacity, level.used, level.free, level.down, level.healthy) == (32, 16, 5, 11, 21)
@@ -75,6 +103,7 @@ def test_free_cards_in_pieces_are_told_from_those_that_can_be_used(cast: Cast) -
     holder = {"job_ulid": "J", "attempt": 1, "running": True, "ending": False}
     for node, used in zip(Node.objects.filter(group=group), (3, 5, 8, 8), strict=True):
         Node.objects.filter(pk=node.pk).update(holders=[{**holder, "cards": used}])
+    count_cards()
     row = next(row for row in group_levels({group.pk: [Gang(1, 8)]}) if row.group == group)
     assert (row.level.free, row.level.unusable, row.unusable_exact) == (8, 8, True)
     assert (row.free_blocks, row.largest_waiting, row.waiting) == ((5, 3), Gang(1, 8), 8)
@@ -124,6 +153,7 @@ def test_a_minute_is_written_once_however_often_it_is_asked_for(cast: Cast) -> N
     Cluster.objects.update(synced_at=NOON)
     assert water_sample({}, NOON + timedelta(seconds=5)) == 3
     Node.objects.update(health="down")
+    count_cards()
     water_sample({}, NOON + timedelta(seconds=35))
     assert WaterSample.objects.count() == 3
     assert WaterSample.objects.aggregate(free=Sum("free"))["free"] == 80
