@@ -19,7 +19,7 @@ from clusters.backends.kueue_volcano.credentials import Account
 from clusters.backends.kueue_volcano.names import installation_of
 from clusters.contract import Part
 from clusters.labels import ACCOUNTS, KINDS, PUBLIC_KINDS, error_text
-from clusters.models import Cluster
+from clusters.models import Cluster, ClusterMode
 from common.errors import NotFound
 
 CONNECTED_KIND = "kueue_volcano"
@@ -73,6 +73,7 @@ class ClusterView:
     kind_label: str | Promise
     is_connected: bool  # False for the sandbox
     is_default: bool
+    mode: str
     server: str
     fingerprint: str
     installation: str  # the value of our label on everything that is ours there
@@ -85,6 +86,11 @@ class ClusterView:
     facts: ConnectionFacts
     accounts: tuple[AccountView, ...]
     ca_ends: str  # '' | soon | over
+
+    @property
+    def is_watched_only(self) -> bool:
+        """Nothing is written there."""
+        return self.mode == ClusterMode.WATCHING
 
 
 def cluster_views(*, viewer: Actor) -> list[ClusterView]:
@@ -127,6 +133,7 @@ def _view(cluster: Cluster, now: datetime) -> ClusterView:
         kind_label=KINDS.get(cluster.kind, cluster.kind),
         is_connected=is_connected,
         is_default=cluster.is_default,
+        mode=cluster.mode,
         server=cluster.server,
         fingerprint=cluster.fingerprint,
         installation=installation_of(cluster.public_id),

@@ -10,6 +10,7 @@ from accounts.forms import ServiceForm
 from clusters.backends.kueue_volcano.credentials import Account
 from clusters.backends.kueue_volcano.kubeconfig import SIZE_MAX
 from clusters.connect import NAME_MAX, Upload
+from clusters.models import ClusterMode
 
 CONTEXT_MAX = 253
 
@@ -65,7 +66,16 @@ class ConnectForm(CredentialsForm):
         required=False,
         help_text=_("Where a team has cards of one kind on several clusters."),
     )
-    field_order = ("name", "runtime", "quota", "node", "one_for_all", "context", "is_default")
+    mode = forms.ChoiceField(
+        label=_("How to begin"),
+        required=False,
+        choices=[
+            ("", _("As a read-only view where others have queues or work, else managed")),
+            (ClusterMode.WATCHING, _("As a read-only view: nothing is written there, no job goes there")),
+            (ClusterMode.MANAGING, _("Managed: the console makes its queues there at once")),
+        ],
+    )
+    field_order = ("name", "runtime", "quota", "node", "one_for_all", "context", "mode", "is_default")
 
 
 def _head(file: UploadedFile) -> bytes:

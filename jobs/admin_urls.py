@@ -7,6 +7,7 @@ from django.urls import path, register_converter
 from jobs.pages import (
     admin,
     admin_accelerators,
+    admin_adopt,
     admin_clusters,
     admin_conflicts,
     admin_groups,
@@ -50,6 +51,9 @@ urlpatterns = [
     path("clusters/<slug:cluster>/credentials/", admin_clusters.credentials, name="cluster_credentials"),
     path("clusters/<slug:cluster>/forget/", admin_clusters.forget, name="cluster_forget"),
     path("clusters/<slug:cluster>/preflight/", admin_preflight.preflight, name="preflight"),
+    path("clusters/<slug:cluster>/adopt/", admin_adopt.adoption, name="adoption"),
+    path("clusters/<slug:cluster>/manage/", admin_adopt.manage, name="manage"),
+    path("clusters/<slug:cluster>/stop-managing/", admin_adopt.stop_managing, name="stop_managing"),
     path("clusters/<slug:cluster>/conflicts/", admin_conflicts.conflicts, name="conflicts"),
     path("clusters/<slug:cluster>/conflicts/take-over/", admin_conflicts.take_over, name="take_over"),
     path("clusters/<slug:cluster>/conflicts/adopt/", admin_conflicts.adopt, name="adopt"),

@@ -16,6 +16,7 @@ from clusters.connect import Connected, credentials_replace, require_connected
 from clusters.connected import cluster_get, cluster_view, cluster_views
 from clusters.forms import ConnectForm, CredentialsForm
 from clusters.group_selectors import open_proposals
+from clusters.models import ClusterMode
 from clusters.preflight.selectors import notice_views
 from common.errors import DomainError
 from jobs.pages.admin import for_admins
@@ -38,6 +39,7 @@ def clusters(request: HttpRequest) -> HttpResponse:
                     name=typed["name"],
                     upload=form.upload(),
                     is_default=typed["is_default"],
+                    mode=ClusterMode(typed["mode"]) if typed["mode"] else None,
                 )
             except DomainError as error:
                 form.add_problems(error)

@@ -19,6 +19,7 @@ from accounts.policy import Action, require
 from clusters.backends.kueue_volcano.credentials import Account
 from clusters.connect import Connected, Upload, credentials_replace
 from clusters.connected import ClusterView, cluster_get, cluster_view, cluster_views
+from clusters.models import ClusterMode
 from common.api import errors, object_body
 from common.errors import FieldProblem, InvalidInput
 from quotas.cluster_services import cluster_forget, cluster_open
@@ -42,6 +43,7 @@ class ClusterOut(serializers.Serializer[Any]):
     name = serializers.CharField()
     kind = serializers.ChoiceField(choices=["sandbox", "kubernetes"])
     is_default = serializers.BooleanField()
+    mode = serializers.ChoiceField(choices=ClusterMode.values, help_text="watching: nothing is written there.")
     server = serializers.CharField(allow_blank=True)
     fingerprint = serializers.CharField(
         allow_blank=True, help_text="Changes with the credentials; tells nothing of them."
@@ -74,6 +76,11 @@ class CredentialsIn(serializers.Serializer[Any]):
 class ClusterIn(CredentialsIn):
     name = serializers.CharField(max_length=100)
     is_default = serializers.BooleanField(required=False)
+    mode = serializers.ChoiceField(
+        choices=ClusterMode.values,
+        required=False,
+        help_text="Left out: `watching` where others have queues or work already, else `managing`.",
+    )
 
 
 def _cluster(view: ClusterView) -> dict[str, Any]:
@@ -82,6 +89,7 @@ def _cluster(view: ClusterView) -> dict[str, Any]:
         "name": view.name,
         "kind": view.kind,
         "is_default": view.is_default,
+        "mode": view.mode,
         "server": view.server,
         "fingerprint": view.fingerprint,
         "installation": view.installation,
@@ -125,7 +133,11 @@ class ClustersView(APIView):
         require(actor, Action.CLUSTER_MANAGE)
         data = object_body(request)
         connected = cluster_open(
-            actor=actor, name=_text(data, "name"), upload=_upload(data), is_default=_switch(data, "is_default")
+            actor=actor,
+            name=_text(data, "name"),
+            upload=_upload(data),
+            is_default=_switch(data, "is_default"),
+            mode=_mode(data),
         )
         return _connected(request, connected, 201)
 
@@ -175,6 +187,14 @@ def _upload(data: dict[str, Any]) -> Upload:
     texts = {account: _text(data, account.value) for account in Account}
     files = {account: text.encode("utf-8", "surrogatepass") for account, text in texts.items() if text}
     return Upload(files, _text(data, "context"), _switch(data, "one_for_all"))
+
+
+def _mode(data: dict[str, Any]) -> ClusterMode | None:
+    """None where it is left out. Raises InvalidInput."""
+    text = _text(data, "mode")
+    if text and text not in ClusterMode.values:
+        raise InvalidInput([FieldProblem("mode", "unknown_mode", _("Send watching or managing."))])
+    return ClusterMode(text) if text else None
 
 
 def _text(data: dict[str, Any], key: str) -> str:

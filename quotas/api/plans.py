@@ -57,8 +57,8 @@ class QuotaPlanView(APIView):
         """
         actor, found, body = actor_of_request(request), _cluster(request, cluster), object_body(request)
         plan = plan_from(body.get("queues"), stored(found).division.plan)
-        expected, reason = _expected(body), _reason(body)
-        if _is_dry_run(body):
+        expected, reason = body_expected(body), body_reason(body)
+        if body_is_dry_run(body):
             return _foretold(found, plan_preview(viewer=actor, cluster=found, plan=plan))
         plan_save(actor=actor, cluster=found, expected_version=expected, plan=plan, reason=reason)
         return _saved(found)
@@ -88,8 +88,8 @@ class QuotaVersionRestoreView(APIView):
     def post(self, request: Request, cluster: str, number: int) -> Response:
         """Divide the cluster as this version did, by the cards there are now. That is a new version."""
         actor, found, body = actor_of_request(request), _cluster(request, cluster), object_body(request)
-        expected, reason = _expected(body), _reason(body)
-        if _is_dry_run(body):
+        expected, reason = body_expected(body), body_reason(body)
+        if body_is_dry_run(body):
             return _foretold(found, rollback_preview(viewer=actor, cluster=found, number=number))
         plan_rollback(actor=actor, cluster=found, number=number, expected_version=expected, reason=reason)
         return _saved(found)
@@ -105,8 +105,8 @@ class QuotaRecountView(APIView):
     def post(self, request: Request, cluster: str) -> Response:
         """Divide the cards there are now, also where that waited for an admin's word."""
         actor, found, body = actor_of_request(request), _cluster(request, cluster), object_body(request)
-        expected, reason = _expected(body), _reason(body)
-        if _is_dry_run(body):
+        expected, reason = body_expected(body), body_reason(body)
+        if body_is_dry_run(body):
             return _foretold(found, recount_preview(viewer=actor, cluster=found))
         plan_recount(actor=actor, cluster=found, expected_version=expected, reason=reason)
         return _saved(found)
@@ -122,7 +122,7 @@ class QuotaTakeOverView(APIView):
     def post(self, request: Request, cluster: str) -> Response:
         """Write the plan again over quotas that were set from outside the console. 409 `no_drift`: there are none."""
         actor, found, body = actor_of_request(request), _cluster(request, cluster), object_body(request)
-        if _is_dry_run(body):
+        if body_is_dry_run(body):
             drift_found(viewer=actor, cluster=found)
             return Response({"dry_run": True, "plan": plan_body(found), "preview": None})
         drift_take_over(actor=actor, cluster=found)
@@ -142,8 +142,8 @@ class QuotaAdoptView(APIView):
         409 `no_drift`: there are none; `not_adoptable`: they cannot be said as shares.
         """
         actor, found, body = actor_of_request(request), _cluster(request, cluster), object_body(request)
-        expected, reason = _expected(body), _reason(body)
-        if _is_dry_run(body):
+        expected, reason = body_expected(body), body_reason(body)
+        if body_is_dry_run(body):
             return _foretold(found, adoption_preview(viewer=actor, cluster=found))
         drift_adopt(actor=actor, cluster=found, expected_version=expected, reason=reason)
         return _saved(found)
@@ -164,14 +164,14 @@ def _foretold(cluster: Cluster, preview: PlanPreview) -> Response:
     return Response({"dry_run": True, "plan": plan_body(cluster), "preview": preview_body(preview)})
 
 
-def _is_dry_run(body: dict[str, Any]) -> bool:
+def body_is_dry_run(body: dict[str, Any]) -> bool:
     value = body.get("dry_run", False)
     if not isinstance(value, bool):
         raise InvalidInput([FieldProblem("dry_run", "not_a_boolean", _("Send true or false."))])
     return value
 
 
-def _expected(body: dict[str, Any]) -> int:
+def body_expected(body: dict[str, Any]) -> int:
     value = body.get("expected_version")
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         message = _("Send the number of the version that you read.")
@@ -179,7 +179,7 @@ def _expected(body: dict[str, Any]) -> int:
     return value
 
 
-def _reason(body: dict[str, Any]) -> str:
+def body_reason(body: dict[str, Any]) -> str:
     value = body.get("reason", "")
     if not isinstance(value, str):
         raise InvalidInput([FieldProblem("reason", "not_a_text", _("Write the reason as text."))])

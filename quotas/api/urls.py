@@ -18,6 +18,10 @@ urlpatterns = [
     path("clusters", clusters.ClustersView.as_view(), name="clusters"),
     path("clusters/<slug:cluster>", clusters.ClusterDetailView.as_view(), name="cluster"),
     path("clusters/<slug:cluster>/credentials", clusters.CredentialsView.as_view(), name="cluster-credentials"),
+    path("clusters/<slug:cluster>/mode", adoption.ClusterModeView.as_view(), name="cluster-mode"),
+    path("clusters/<slug:cluster>/found-queues", adoption.FoundQueuesView.as_view(), name="found-queues"),
+    path("clusters/<slug:cluster>/found-queues/look", adoption.FoundQueuesLookView.as_view(), name="found-queues-look"),
+    path("clusters/<slug:cluster>/found-queues/adopt", adoption.AdoptView.as_view(), name="found-queues-adopt"),
     path("clusters/<slug:cluster>/groups", groups.NodeGroupsView.as_view(), name="node-groups"),
     path("clusters/<slug:cluster>/groups/<slug:group>", groups.NodeGroupView.as_view(), name="node-group"),
     path(
@@ -36,11 +40,11 @@ urlpatterns = [
         name="node-group-propose",
     ),
     path("clusters/<slug:cluster>/groups/<slug:group>/shares", views.SharesView.as_view(), name="shares"),
+    path("clusters/<slug:cluster>/groups/<slug:group>/sharing", sharing.SharingPolicyView.as_view(), name="sharing"),
     path("clusters/<slug:cluster>/quota-plan", plans.QuotaPlanView.as_view(), name="quota-plan"),
     path("clusters/<slug:cluster>/quota-plan/recount", plans.QuotaRecountView.as_view(), name="quota-plan-recount"),
     path(
         "clusters/<slug:cluster>/quota-plan/take-over", plans.QuotaTakeOverView.as_view(), name="quota-plan-take-over"
-    path("clusters/<slug:cluster>/groups/<slug:group>/sharing", sharing.SharingPolicyView.as_view(), name="sharing"),
     ),
     path("clusters/<slug:cluster>/quota-plan/adopt", plans.QuotaAdoptView.as_view(), name="quota-plan-adopt"),
     path("clusters/<slug:cluster>/quota-plan/versions", plans.QuotaVersionsView.as_view(), name="quota-plan-versions"),

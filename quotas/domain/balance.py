@@ -144,11 +144,10 @@ def balance(
         )
 
     everybody, over = _together(queues.values(), pool + retired), sum(excess.values()) - borrowed_total
-    down_for_all = borne + pool_down + retired
     return GroupBalance(
         queues={name: row(name) for name in (queues if wanted is None else wanted)},
         pool_row=pool_row,
-        total=_row(everybody, borrowed=borrowed_total, lent=borrowed_total, over=over, down=down_for_all),
+        total=_row(everybody, borrowed=borrowed_total, lent=borrowed_total, over=over, down=borne + pool_row.down),
         capacity=cards.capacity,
         missing=missing,
         down_held=down - borne - pool_down,

@@ -32,6 +32,7 @@ METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 LOCAL_QUEUE = ("api:queue", "api:queue-hold", "api:queue-drain", "api:queue-reopen")
 SUPPLIES = ("team:supplies", "admin_console:supplies", "api:supplies", "api:team-rules", "api:storage")
 PLAN_PARTS = ("", "-recount", "-versions", "-take-over", "-adopt")
+ADOPTING = ("cluster-mode", "found-queues", "found-queues-look", "found-queues-adopt")
 GROUP_ACTS = ("confirm", "aside", "propose")
 NODE_ACTS = ("cordon", "uncordon", "trust")
 OPERATORS = "admin"  # namespace of Django's own admin, one rule for all of it
@@ -113,6 +114,8 @@ class Scene:
             "admin_console:member_remove": {"pk": member.pk},
             "admin_console:cluster_credentials": {"cluster": far.slug},
             "admin_console:cluster_forget": {"cluster": far.slug},
+            **{f"admin_console:{name}": {"cluster": far.slug} for name in ("adoption", "manage", "stop_managing")},
+            **{f"api:{name}": {"cluster": far.slug} for name in ADOPTING},
             "admin_console:preflight": {"cluster": cast.cluster.slug},
             **{f"admin_console:{name}": {"cluster": cast.cluster.slug} for name in ("conflicts", "take_over", "adopt")},
             "admin_console:node_act": {"cluster": cast.cluster.slug, "node": "h100-01", "act": "cordon"},

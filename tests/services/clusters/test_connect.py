@@ -408,6 +408,7 @@ def test_every_act_is_in_the_audit_trail_without_a_secret(
         "fingerprint": cluster.fingerprint,
         "accounts": ["node", "quota", "runtime"],
         "is_default": False,
+        "mode": "managing",
     }
 
 
