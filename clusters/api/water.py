@@ -61,7 +61,10 @@ class WaterLevelOut(serializers.Serializer[Any]):
     cluster = serializers.CharField()
     read_at = serializers.DateTimeField(allow_null=True)
     is_stale = serializers.BooleanField(help_text="The cluster does not answer: figures of the last look.")
-    cards = LevelOut(allow_null=True, help_text="The sum of whole cards; null where there are none.")
+    cards = LevelOut(allow_null=True, help_text="The sum of whole cards of all vendors; null where there are none.")
+    vendors = serializers.DictField(
+        child=serializers.IntegerField(), help_text="Whole cards of each vendor, of which that sum is."
+    )
     node_groups = GroupLevelOut(many=True)
 
 
@@ -108,6 +111,7 @@ def _now(found: ClusterLevel) -> dict[str, Any]:
         "read_at": found.cluster.synced_at,
         "is_stale": found.stale,
         "cards": _level(found.cards) if found.cards else None,
+        "vendors": found.by_vendor,
         "node_groups": [_group(row) for row in found.groups],
     }
 

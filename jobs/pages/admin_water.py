@@ -15,6 +15,7 @@ from django.views.decorators.http import require_safe
 
 from accounts.policy import Action
 from accounts.web import actor_of_page
+from clusters.domain.accelerators import catalogue
 from clusters.domain.water import Level
 from clusters.waiting import waiting
 from clusters.water_selectors import ClusterLevel, GroupLevel, is_shared, water_history, water_now
@@ -54,6 +55,7 @@ def water(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = {
         "clusters": [each.cluster for each in found],
         "shown": shown,
+        "makes": _makes(shown) if shown else "",
         "bars": bars,
         "busy_is_known": any(bar.row.level.busy is not None for bar in bars),
         "group": group,
@@ -68,6 +70,12 @@ def water(request: HttpRequest) -> HttpResponse:
         context |= {"chart": chart, "chart_json": json.dumps(chart.data, separators=(",", ":"))}
         context["legend"] = _legend(level, chart)
     return render_page(request, "jobs/water.html", context, partial="live")
+
+
+def _makes(shown: ClusterLevel) -> str:
+    """What the sum of whole cards is of, where that is more than one vendor's."""
+    titles, found = catalogue().vendors, shown.by_vendor
+    return " + ".join(f"{titles.get(name, name)} {cards}" for name, cards in found.items()) if len(found) > 1 else ""
 
 
 def _chosen(shown: ClusterLevel | None, slug: str | None) -> GroupLevel | None:

@@ -31,6 +31,7 @@ def test_the_figures_of_now_add_up_in_every_group_and_in_the_sum(standing_cast: 
     h100 = next(group for group in body["node_groups"] if group["node_group"] == "h100")
     assert (h100["used"], h100["free"], h100["busy"], h100["free_blocks"]) == (24, 8, None, [8])
     assert body["cards"]["capacity"] == 80 and not body["is_stale"]
+    assert body["vendors"] == {"nvidia": 64, "ascend": 16}  # C-35
 
 
 def test_a_silent_cluster_says_how_old_its_figures_are(standing_cast: Cast) -> None:

@@ -52,6 +52,7 @@ def test_the_figures_of_now_add_up_on_the_page(cast: Cast, visitor: Visitors) ->
         stage.run(40, 5)
         text = words(visitor("admin").get("/admin/water/"))
     assert "80 of 80 whole cards are healthy: 16 used, 0 reserved, 64 free." in text
+    assert "The sum is of several vendors: NVIDIA 64 + Huawei Ascend 16." in text  # C-35
     assert "H100 NVLink 4 nodes 32 0 32 16 0 16 0 0 0 0" in text
     assert "Whole cards 80 0 80 16 0 64 0 0 0 0" in text
     assert "How many of the used ones really compute is not measured." in text
