@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
@@ -15,6 +17,9 @@ from jobs.team_queue import team_holders, team_queue
 from quotas.charts import share_bars
 from quotas.selectors import quota_rows
 
+_PARTS = ("waiting", "stopped", "aside", "active")
+"""Of a team's live jobs, in their order on the page."""
+
 
 @signed_in
 @require_safe
@@ -25,8 +30,9 @@ def overview(request: HttpRequest, team: str) -> HttpResponse:
     rows = [row for row in quota_rows(viewer=viewer) if row.team_id == found.pk]
     cards = [row for row in rows if row.unit == "card"]
     queue = team_queue(viewer=viewer, team_id=found.pk)
-    jobs = job_rows_of(viewer, [*queue.waiting, *queue.aside, *queue.active], with_operations=True)
-    aside_from, active_from = len(queue.waiting), len(queue.waiting) + len(queue.aside)
+    parts = {name: getattr(queue, name) for name in _PARTS}
+    jobs = job_rows_of(viewer, [job for part in parts.values() for job in part], with_operations=True)
+    left = iter(jobs)
     return render_page(
         request,
         "jobs/team.html",
@@ -36,10 +42,10 @@ def overview(request: HttpRequest, team: str) -> HttpResponse:
             "used": sum(row.used for row in cards),
             "reserved": sum(row.reserved for row in cards),
             "borrowed": sum(row.borrowed + row.over for row in cards),
-            "waiting": jobs[:aside_from],
+            **{name: list(islice(left, len(part))) for name, part in parts.items()},
             "waiting_total": queue.waiting_total,
-            "aside": jobs[aside_from:active_from],
-            "active": jobs[active_from:],
+            "stopped_total": queue.stopped_total,
+            "stopped_queues": queue.stopped_queues,
             "active_total": queue.active_total,
             "holders": team_holders(viewer=viewer, team_id=found.pk),
             "bulk_choices": choices_for(viewer) if jobs else [],

@@ -46,6 +46,10 @@ class QuotaOut(serializers.Serializer[Any]):
     borrowable = serializers.IntegerField()
     pending = serializers.IntegerField()
     pending_jobs = serializers.IntegerField()
+    pending_stopped = serializers.IntegerField(
+        help_text="Of pending: it waits in local queues that are held or drain, so nothing of it starts."
+    )
+    pending_jobs_stopped = serializers.IntegerField(help_text="The same of pending_jobs.")
     is_guide = serializers.BooleanField(
         help_text="Local queues: used, reserved and pending are exact; the rest is the team's, divided by weight."
     )

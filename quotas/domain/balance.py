@@ -29,6 +29,8 @@ class QueueUse(NamedTuple):
     reserved: int = 0
     pending: int = 0
     pending_jobs: int = 0
+    pending_stopped: int = 0
+    pending_jobs_stopped: int = 0
     borrow_limit: int | None = None
     lend_limit: int | None = None
 
@@ -53,6 +55,8 @@ class QueueBalance:
     borrowable: int
     pending: int
     pending_jobs: int
+    pending_stopped: int  # a part of pending: it waits where a lead lets nothing start
+    pending_jobs_stopped: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +204,8 @@ def _together(queues: Collection[QueueUse], of_nobody: int) -> QueueUse:
         reserved=sum(use.reserved for use in queues),
         pending=sum(use.pending for use in queues),
         pending_jobs=sum(use.pending_jobs for use in queues),
+        pending_stopped=sum(use.pending_stopped for use in queues),
+        pending_jobs_stopped=sum(use.pending_jobs_stopped for use in queues),
     )
 
 
@@ -220,6 +226,8 @@ def _row(
         borrowable=borrowable,
         pending=use.pending,
         pending_jobs=use.pending_jobs,
+        pending_stopped=use.pending_stopped,
+        pending_jobs_stopped=use.pending_jobs_stopped,
     )
 
 

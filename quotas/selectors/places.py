@@ -59,7 +59,8 @@ WITH nodes AS (
     LEFT JOIN quotas_groupcards c ON c.group_id = g.id
 ), held AS (
   SELECT d.group_id, l.queue_id, SUM(w.cards_held) AS cards,
-         COUNT(*) FILTER (WHERE NOT d.held AND COALESCE(w.cards_held, 0) = 0) AS waiting
+         COUNT(*) FILTER (WHERE NOT d.held AND COALESCE(w.cards_held, 0) = 0
+                            AND l.state NOT IN ('held', 'draining')) AS waiting
     FROM quotas_demand d
     JOIN quotas_localqueue l ON l.id = d.local_queue_id
     LEFT JOIN clusters_observedworkload w

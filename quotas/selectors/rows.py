@@ -54,6 +54,8 @@ class QuotaRow:
     borrowable: int
     pending: int
     pending_jobs: int
+    pending_stopped: int
+    pending_jobs_stopped: int
     basis_points: int = 0
     is_guide: bool = False
     capacity: int | None = None
@@ -225,6 +227,8 @@ def _queue_use(part: _Part, divided: int, found: Sequence[Use] = ()) -> QueueUse
         reserved=sum(use.reserved for use in found),
         pending=sum(use.pending for use in found),
         pending_jobs=sum(use.pending_jobs for use in found),
+        pending_stopped=sum(use.pending_stopped for use in found),
+        pending_jobs_stopped=sum(use.pending_jobs_stopped for use in found),
         borrow_limit=limit_in_cards(divided, part.borrow_basis_points),
         lend_limit=limit_in_cards(divided, part.lend_basis_points),
     )
@@ -277,6 +281,8 @@ def _local_rows(
             reserved=each[name].reserved,
             pending=each[name].pending,
             pending_jobs=each[name].pending_jobs,
+            pending_stopped=each[name].pending_stopped,
+            pending_jobs_stopped=each[name].pending_jobs_stopped,
             basis_points=0,
             is_guide=True,
         )

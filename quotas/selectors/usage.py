@@ -15,12 +15,16 @@ CASE WHEN COALESCE(w.cards_held, 0) = 0 THEN d.cards
 """Cards that one job waits for. A service waits for each of its replicas; a gang that was given fewer pods than it asks
 for, because it allows that, runs with them and waits for no more (C-28)."""
 
+_STOPPED = "l.state IN ('held', 'draining')"
+
 _USAGE = f"""
 SELECT l.queue_id, d.local_queue_id, d.group_id,
        COALESCE(SUM(w.cards_running), 0),
        COALESCE(SUM(w.cards_held - w.cards_running), 0),
        COALESCE(SUM({_WAITED_FOR}) FILTER (WHERE NOT d.held), 0),
-       COUNT(*) FILTER (WHERE COALESCE(w.cards_held, 0) = 0 AND NOT d.held)
+       COUNT(*) FILTER (WHERE COALESCE(w.cards_held, 0) = 0 AND NOT d.held),
+       COALESCE(SUM({_WAITED_FOR}) FILTER (WHERE NOT d.held AND {_STOPPED}), 0),
+       COUNT(*) FILTER (WHERE COALESCE(w.cards_held, 0) = 0 AND NOT d.held AND {_STOPPED})
   FROM quotas_demand d
   JOIN quotas_localqueue l ON l.id = d.local_queue_id
   LEFT JOIN clusters_observedworkload w
@@ -33,7 +37,8 @@ SELECT l.queue_id, d.local_queue_id, d.group_id,
 @dataclass(frozen=True, slots=True)
 class Use:
     """Cards of one local queue in one node group. ``pending`` waits and is not held by a person; ``pending_jobs`` hold
-    nothing at all, while a service may hold a part of what it asks for.
+    nothing at all, while a service may hold a part of what it asks for. Of both, ``…_stopped`` waits in local queues
+    where nothing starts, because their lead holds or drains them.
     """
 
     queue_id: int
@@ -43,6 +48,8 @@ class Use:
     reserved: int
     pending: int
     pending_jobs: int
+    pending_stopped: int = 0
+    pending_jobs_stopped: int = 0
 
 
 def uses(groups: Collection[int] | None = None) -> list[Use]:

@@ -17,6 +17,7 @@ from tests.stage import Stage
 
 FIGURES = (
     "nominal", "usable", "used", "reserved", "free", "borrowed", "lent", "over", "down", "pending", "pending_jobs",
+    "pending_stopped", "pending_jobs_stopped",
 )  # fmt: skip
 OF_CLUSTER = ("capacity", "pool", "pool_lent", "pool_down", "pool_free", "missing", "down_held", "releasing", "outside")
 

@@ -23,8 +23,19 @@ from quotas.selectors.rows import cluster_row
 
 FIGURES = (
     "nominal", "usable", "used", "reserved", "free", "borrowed", "lent", "over", "down", "pending", "pending_jobs",
+    "pending_stopped", "pending_jobs_stopped",
 )  # fmt: skip
-EXACT_IN_LOCAL = ("nominal", "usable", "used", "reserved", "free", "pending", "pending_jobs")
+EXACT_IN_LOCAL = (
+    "nominal",
+    "usable",
+    "used",
+    "reserved",
+    "free",
+    "pending",
+    "pending_jobs",
+    "pending_stopped",
+    "pending_jobs_stopped",
+)
 
 few = st.integers(0, 3)
 cards = st.integers(0, 12)

@@ -66,6 +66,8 @@ uses = st.builds(
     lend_limit=st.none() | st.integers(0, 64),
     pending=st.integers(0, 64),
     pending_jobs=st.integers(0, 9),
+    pending_stopped=st.integers(0, 64),
+    pending_jobs_stopped=st.integers(0, 9),
 )
 
 
@@ -93,6 +95,7 @@ def test_every_row_adds_up_and_nothing_is_negative(queues: dict[str, QueueUse], 
         row = group.queues[name]
         assert (row.nominal, row.used, row.reserved) == (use.nominal, use.used, use.reserved)
         assert (row.pending, row.pending_jobs) == (use.pending, use.pending_jobs)
+        assert (row.pending_stopped, row.pending_jobs_stopped) == (use.pending_stopped, use.pending_jobs_stopped)
         assert row.borrowed + row.over == max(0, use.held - use.nominal)
         assert row.lent + row.down <= max(0, use.nominal - use.held)
         assert not (row.borrowed and row.lent)

@@ -14,6 +14,8 @@ from jobs import selectors
 from jobs.domain.operations import Operation
 from jobs.models import Job
 from jobs.services.operations import job_operate
+from jobs.team_queue import team_queue
+from jobs.waiting import waiting_gangs
 from quotas.local_queues import (
     local_queue_change,
     local_queue_close,
@@ -23,6 +25,7 @@ from quotas.local_queues import (
     local_queue_reopen,
 )
 from quotas.models import LocalQueue
+from quotas.selectors import quota_rows
 from quotas.selectors.choices import queue_choices
 from quotas.selectors.local_queues import local_queue_views
 from quotas.services import quota_plan, quotas_apply
@@ -70,6 +73,12 @@ def test_in_a_held_queue_new_jobs_wait_with_the_reason_and_running_ones_go_on(ca
         assert reason[waits.pk].code == "queue_held"
         assert reason[waits.pk].text == "The team's queue Night is held by lead-vision: Storage is moved tonight"
         assert quota_problems() == []
+        queue = team_queue(viewer=lead, team_id=cast.teams["vision"].pk)
+        assert ([*queue.waiting], queue.stopped, queue.waiting_total, queue.stopped_total) == ([], [waits], 0, 1)
+        assert [(local.name, local.state_by_name) for local in queue.stopped_queues] == [("Night", "lead-vision")]
+        rows = [row for row in quota_rows(viewer=lead) if row.node_group == "h100"]
+        assert [(row.pending, row.pending_stopped, row.pending_jobs_stopped) for row in rows] == [(4, 4, 1)]
+        assert waiting_gangs() == {}
         local_queue_reopen(actor=lead, local=night)
         quotas_apply(cast.cluster)
         until_state(stage, waits, "running")
