@@ -11,6 +11,7 @@ from tests.api.client import Api, errors_of
 from tests.cast import Cast
 from tests.services.quotas.test_plans import follow, out
 from tests.services.support import row_counts
+from tests.stage import Stage
 
 PATH = "clusters/sandbox/quota-plan"
 
@@ -156,3 +157,39 @@ def test_what_waits_is_shown_and_taken_over(api: Api, cast: Cast) -> None:
     assert api.call("POST", f"{PATH}/recount", {**body, "dry_run": True}).json()["preview"]["cards"]["h100"] == 24
     taken = api.call("POST", f"{PATH}/recount", body).json()["plan"]
     assert (taken["cards"]["h100"], taken["waiting"]) == (24, {})
+
+
+def test_a_team_may_have_nothing_while_it_holds_cards_and_a_group_may_have_no_nodes(api: Api, cast: Cast) -> None:
+    with Stage(cast) as stage:
+        job = stage.submit(cards=8, card_model="h100", command="sleep 900")
+        stage.run(30)
+        preview = put(api, vision(basis_points=0), dry_run=True).json()["preview"]
+        assert [(each["job"], each["cards"]) for each in preview["jobs"]] == [(job.public_id, 8)]
+        assert put(api, vision(basis_points=0)).status_code == 200
+        rows = api.get("quotas")["results"]
+        row = next(row for row in rows if (row["queue"], row["node_group"]) == ("vision", "h100"))
+        assert (row["nominal"], row["used"] + row["reserved"], row["borrowed"] + row["over"], row["free"]) == (
+            0,
+            8,
+            8,
+            0,
+        )
+        cast.groups["a100"].nodes.all().delete()
+        answer = put(api, {"vision": {"groups": {"a100": {"basis_points": 3_000}}}})
+        assert answer.json()["plan"]["queues"]["vision"]["groups"]["a100"]["nominal"] == 0
+        assert answer.json()["plan"]["cards"]["a100"] == 0
+
+
+def test_a_dry_run_says_when_the_waiting_jobs_start_today_and_with_the_plan(api: Api, cast: Cast) -> None:
+    with Stage(cast) as stage:
+        for _ in range(4):
+            stage.submit(cards=8, card_model="h100", command="sleep 900")
+        stage.run(30)
+        waiting = stage.submit("eng-language-1", cards=16, card_model="h100")
+        stage.run(2)
+        queues = {
+            "vision": {"groups": {"h100": {"basis_points": 2_000}}},
+            "language": {"groups": {"h100": {"basis_points": 6_000}}},
+        }
+        queued = put(api, queues, dry_run=True).json()["preview"]["queued"]
+    assert [(each["job"], each["before"], each["after"]) for each in queued] == [(waiting.public_id, "cards", "takes")]
