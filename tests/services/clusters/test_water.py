@@ -81,8 +81,9 @@ def test_a_look_writes_what_the_cards_of_each_node_do_beside_it(cast: Cast) -> N
 
 
 def test_the_level_is_asked_for_in_two_queries(cast: Cast, django_assert_num_queries: Any) -> None:
+    admin = cast.actor("admin")
     with django_assert_num_queries(2):
-        water_now(viewer=cast.actor("admin"), waiting={})
+        water_now(viewer=admin, waiting={})
 
 
 def test_lost_and_closed_nodes_give_no_free_cards_and_what_runs_there_still_counts(cast: Cast) -> None:
