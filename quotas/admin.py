@@ -5,7 +5,8 @@ from __future__ import annotations
 from django.contrib import admin
 
 from common.admin import ReadOnlyAdmin
-from quotas.models import Demand, GroupCards, LocalQueue, QuotaVersion, Share, SharingPolicy, TeamQueue, TrainingPermit
+from quotas.models import Demand, GroupCards, LocalQueue, QuotaVersion, Share, TeamQueue
+from quotas.sharing_models import SharingPolicy, TrainingPermit
 
 
 @admin.register(TeamQueue)

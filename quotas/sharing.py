@@ -15,11 +15,11 @@ from accounts.actors import Actor
 from accounts.models import Team
 from accounts.policy import Action, require
 from clusters.models import NodeGroup
-from common.errors import DomainError, FieldProblem, InvalidInput
+from common.errors import DomainError, FieldProblem, InvalidInput, Text
 from common.texts import storable
 from quotas.domain.sharing import SLOWDOWN_DEFAULT, SLOWDOWN_MAX, SLOWDOWN_MIN
-from quotas.models import SharingPolicy, TrainingPermit
 from quotas.selectors.sharing import shared_only
+from quotas.sharing_models import SharingPolicy, TrainingPermit
 
 WHY_MAX = 500
 REASON_MAX = 300
@@ -40,12 +40,15 @@ class SharingChangedMeanwhile(DomainError):
     """Somebody else saved first (409): nothing was overwritten."""
 
     def __init__(self, newest: SharingPolicy | None) -> None:
-        if newest is None:
-            message = _("Nothing was decided about this group yet. Read it again, then save.")
-        else:
-            message = _("%(author)s saved this meanwhile, so nothing was saved. Look at what changed, then save again.")
-            message = message % {"author": newest.changed_by_name}
-        super().__init__("changed_meanwhile", message, attr="expected_version")
+        super().__init__("changed_meanwhile", _message(newest), attr="expected_version")
+
+
+def _message(newest: SharingPolicy | None) -> Text:
+    if newest is None:
+        return _("Nothing was decided about this group yet. Read it again, then save.")
+    return _("%(author)s saved this meanwhile, so nothing was saved. Look at what changed, then save again.") % {
+        "author": newest.changed_by_name
+    }
 
 
 @transaction.atomic
@@ -69,8 +72,8 @@ def sharing_save(*, actor: Actor, group: NodeGroup, expected_version: int, decis
     detail = _detail(decision, before, permits)
     policy = _store(actor, group, before, decision)
     _store_permits(actor, policy, decision.training, permits, teams)
-    place = {"cluster": group.cluster.slug, "group": group.slug}
-    audit.record(actor, "sharing.save", target_type="group", target_id=group.slug, **place, **detail)
+    changes = {"cluster": group.cluster.slug, "changes": detail}
+    audit.record_many(actor, "sharing.save", target_type="group", acts=[audit.Act(group.slug, None, changes)])
     return policy
 
 
@@ -90,8 +93,8 @@ def _checked(
     """The teams that are named. Raises InvalidInput with every problem."""
     problems: list[FieldProblem] = []
 
-    def refuse(attr: str, code: str, message: object) -> None:
-        problems.append(FieldProblem(attr, code, message))  # type: ignore[arg-type]
+    def refuse(attr: str, code: str, message: Text) -> None:
+        problems.append(FieldProblem(attr, code, message))
 
     if not decision.why:
         refuse("why", "required", _("Say why these cards are cut: engineers read it."))

@@ -14,7 +14,7 @@ from clusters.models import Cluster, NodeGroup
 from clusters.water_selectors import is_shared
 from common.errors import DomainError, NotFound
 from quotas.domain.sharing import SLOWDOWN_DEFAULT, times_text
-from quotas.models import SharingPolicy, TrainingPermit
+from quotas.sharing_models import SharingPolicy, TrainingPermit
 
 
 @dataclass(frozen=True, slots=True)

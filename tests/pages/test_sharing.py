@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from clusters.models import NodeGroup, Notice
 from jobs.models import Job
-from quotas.models import SharingPolicy
 from quotas.selectors.sharing import sharing_view
+from quotas.sharing_models import SharingPolicy
 from tests.api.client import Api, errors_of
 from tests.cast import Cast
 from tests.pages.visitor import Visitor, field_error, html, words

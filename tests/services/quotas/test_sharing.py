@@ -14,10 +14,10 @@ from common.errors import DomainError, InvalidInput, NotAllowed, NotFound
 from jobs.domain.words import JobState
 from jobs.services.preview import Verdict, job_preview
 from jobs.services.submit import job_submit
-from quotas.models import SharingPolicy, TrainingPermit
 from quotas.selectors.sharing import shared_group, sharing_view, slowdowns
 from quotas.services import quotas_bring
 from quotas.sharing import SharingChangedMeanwhile, SharingDecision, sharing_save
+from quotas.sharing_models import SharingPolicy, TrainingPermit
 from tests.cast import Cast, build_cast
 from tests.slices import add_slices
 from tests.stage import BODY, Stage
@@ -132,7 +132,8 @@ def test_a_decision_is_kept_with_its_author_and_told_in_the_audit_trail(cast: Ca
     assert (view.is_overdue(end), view.is_overdue(end + timedelta(days=1))) == (False, True)
     event = AuditEvent.objects.get(action="sharing.save")
     assert event.target_id == "slices"
-    assert event.detail["training"] == [None, {"vision": "Small models."}]
+    assert event.detail["cluster"] == "sandbox"
+    assert event.detail["changes"]["training"] == [None, {"vision": "Small models."}]
 
 
 def test_saving_the_same_again_changes_nothing(cast: Cast, slices: NodeGroup) -> None:
