@@ -7,13 +7,13 @@ from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from quotas.domain.limits import Asks, By, Limits, above, decide
 
 PEOPLE = st.integers(1, 3)
 CARDS = st.integers(1, 9)
-LIMITS = st.builds(Limits, st.none() | st.integers(1, 12), st.none() | st.integers(1, 12))
+LIMITS = st.builds(Limits, st.integers(4, 12) | st.none(), st.integers(2, 9) | st.none())
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,17 @@ class LocalQueue(RuleBasedStateMachine):
         self.limits = Limits()
         self.made = 0
 
-    @rule(owner=PEOPLE, cards=CARDS, data=st.data())
-    def comes(self, owner: int, cards: int, data: st.DataObject) -> None:
-        """At its place by priority."""
-        self.made += 1
-        self.jobs.insert(data.draw(st.integers(0, len(self.jobs))), Job(f"job-{self.made}", owner, cards))
+    @initialize(limits=LIMITS)
+    def begins(self, limits: Limits) -> None:
+        self.limits = limits
+
+    @rule(wanted=st.lists(st.tuples(PEOPLE, CARDS), min_size=1, max_size=4), data=st.data())
+    def come(self, wanted: list[tuple[int, int]], data: st.DataObject) -> None:
+        """Each at its place by priority."""
+        for owner, cards in wanted:
+            self.made += 1
+            place = data.draw(st.integers(0, len(self.jobs)))
+            self.jobs.insert(place, Job(f"job-{self.made}", owner, cards))
 
     @precondition(lambda self: self.jobs)
     @rule(data=st.data())
@@ -55,12 +61,13 @@ class LocalQueue(RuleBasedStateMachine):
     def is_limited(self, limits: Limits) -> None:
         self.limits = limits
 
+    @precondition(lambda self: self._waiting())
     @rule(data=st.data())
     def some_ask(self, data: st.DataObject) -> None:
         """Whoever asks is let in if it is its turn; nothing that was within the limits goes beyond them by that."""
         verdicts = self._verdicts()
         before = self._sums()
-        asked = data.draw(st.sets(st.sampled_from(sorted(verdicts)))) if verdicts else set()
+        asked = data.draw(st.sets(st.sampled_from(sorted(verdicts)), min_size=1))
         self.jobs = [
             replace(job, let_in=job.cards) if job.name in asked and verdicts[job.name] is None else job
             for job in self.jobs
@@ -68,6 +75,7 @@ class LocalQueue(RuleBasedStateMachine):
         for name, (limit, cards) in self._sums().items():
             assert limit is None or cards <= max(limit, before[name][1])
 
+    @precondition(lambda self: self._waiting())
     @rule()
     def all_ask(self) -> None:
         """Then nobody waits who has room and stands first; who waits is told by which limit."""
@@ -130,5 +138,5 @@ class LocalQueue(RuleBasedStateMachine):
         }
 
 
-LocalQueue.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+LocalQueue.TestCase.settings = settings(stateful_step_count=30)
 TestLimits = LocalQueue.TestCase
