@@ -38,7 +38,7 @@ class AcceleratorView:
 
 
 def accelerator_views(*, viewer: Actor, cluster: Cluster) -> list[AcceleratorView]:
-    """Named ones and those that wait for a name; three queries. Raises NotAllowed."""
+    """Named ones and those that wait for a name; four queries. Raises NotAllowed."""
     require(viewer, Action.CLUSTER_MANAGE)
     named = {row.resource: row for row in AcceleratorName.objects.filter(cluster=cluster).select_related("named_by")}
     return [AcceleratorView(resource, named.get(resource)) for resource in sorted(_found(cluster) | set(named))]
@@ -49,6 +49,7 @@ def _found(cluster: Cluster) -> set[str]:
     row = PreflightRow.objects.filter(cluster=cluster, feature=Feature.DEVICES, problem=Problem.UNKNOWN_DEVICES).first()
     found = set(str(row.facts.get("resources", "")).split(", ")) if row is not None else set()
     found |= set(cluster.groups.values_list("resource", flat=True))
+    found |= set(cluster.proposals.values_list("resource", flat=True))
     return {name for name in found if accelerator(name) is not None and not is_known(name)}
 
 

@@ -29,7 +29,7 @@ class GroupForm(ServiceForm):
     labels = forms.CharField(
         label=_("Labels that make a node a member"),
         required=False,
-        widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false", "class": "sl-mono"}),
+        widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
         help_text=_("One in a line, as label=value. A node has to carry all of them."),
         max_length=4_000,
     )

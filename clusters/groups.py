@@ -51,12 +51,13 @@ def group_edit(
 ) -> GroupChange:
     """Change what a confirmed group is called, where it stands, or which labels its nodes carry.
 
-    Raises NotAllowed, NotFound, InvalidInput, DomainError("changed_meanwhile").
+    Raises NotAllowed, NotFound, InvalidInput, DomainError("not_confirmed", "changed_meanwhile").
     """
     picture = _locked(actor, cluster)
-    group = picture.groups.get(storable(slug))
+    slug = storable(slug)
+    group = picture.groups.get(slug)
     if group is None:
-        raise _no_such()
+        raise _not_confirmed() if slug in picture.proposals else _no_such()
     require_version(group, expected_version)
     words, found = checked_words(picture, group, data, position=group.position)
     if not dry_run:
@@ -179,9 +180,8 @@ def nodes_follow(cluster: Cluster) -> None:
     """
     picture = picture_of(cluster)
     found = picture.decided().groups
-    wanted = {
-        name: picture.groups[found[name]].pk if found.get(name) in picture.groups else None for name in picture.nodes
-    }
+    ids: dict[str, int | None] = {slug: group.pk for slug, group in picture.groups.items()}
+    wanted = {name: ids.get(found.get(name, "")) for name in picture.nodes}
     moves: dict[int | None, list[int]] = {}
     for pk, name, group_id in Node.objects.filter(cluster=cluster).values_list("pk", "name", "group_id"):
         if name in wanted and wanted[name] != group_id and picture.nodes[name].labels:
@@ -243,6 +243,13 @@ def _record(actor: Actor | None, action: str, cluster: Cluster, slug: str, **det
 
 def _no_such() -> NotFound:
     return NotFound("not_found", _("There is no node group of this name on this cluster."))
+
+
+def _not_confirmed() -> DomainError:
+    return DomainError(
+        "not_confirmed",
+        _("This group is not confirmed. Confirm it first; its name and labels can be changed with that."),
+    )
 
 
 def _changed_meanwhile() -> DomainError:

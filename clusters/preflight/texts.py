@@ -322,7 +322,8 @@ PROBLEMS: dict[Problem, ProblemText] = {
         _("Install the vendor's feature discovery, or label these nodes."),
     ),
     Problem.NO_GROUPS: ProblemText(
-        _("There is no node group yet."), _("Wait for the next look: nodes with cards become groups by themselves.")
+        _("No node group is confirmed yet."),
+        _("Confirm what is proposed on the page of node groups. Nodes with cards are proposed at the next look."),
     ),
     Problem.SHARED_POOLS: ProblemText(
         _("Groups of cut cards: %(groups)s."), _("Nothing to do. They serve development and inference.")

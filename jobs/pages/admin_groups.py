@@ -39,6 +39,13 @@ def groups(request: HttpRequest, cluster: str) -> HttpResponse:
         count = groups_confirm_all(actor=actor, cluster=found)
         sentence = ngettext("%(count)d group is confirmed.", "%(count)d groups are confirmed.", count)
         messages.success(request, sentence % {"count": count})
+        if left := len(groups_view(viewer=actor, cluster=found).proposed):
+            sentence = ngettext(
+                "%(count)d group needs a word first: open it and confirm it there.",
+                "%(count)d groups need a word first: open and confirm each of them.",
+                left,
+            )
+            messages.warning(request, sentence % {"count": left})
         return redirect("admin_console:groups", cluster=found.slug)
     return render(request, "jobs/groups.html", {"cluster": found, "view": groups_view(viewer=actor, cluster=found)})
 

@@ -57,7 +57,8 @@ def test_what_is_wrong_is_said_at_its_field(admin: APIClient, sent: dict[str, ob
 
 
 def test_what_is_proposed_cannot_be_edited_and_what_is_put_aside_comes_back(admin: APIClient) -> None:
-    assert admin.patch(f"{BASE}/fresh", {"title": "x"}, format="json").status_code == 404
+    answer = admin.patch(f"{BASE}/fresh", {"title": "x"}, format="json")
+    assert (answer.status_code, answer.json()["errors"][0]["code"]) == (409, "not_confirmed")
     assert admin.post(f"{BASE}/fresh/aside", {}, format="json").json()["state"] == "aside"
     assert admin.post(f"{BASE}/fresh/propose", {}, format="json").json()["state"] == "proposed"
     assert not NodeGroup.objects.filter(cluster__slug="lab").exists()

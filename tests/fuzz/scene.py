@@ -19,6 +19,7 @@ from clusters.supply_services import dataset_set, registry_set, variables_set
 from jobs.models import Attempt, Job
 from quotas.models import LocalQueue
 from tests.cast import build_cast
+from tests.proposals import proposed_group
 from tests.stage import BODY, Stage
 
 ROLES = {
@@ -59,7 +60,8 @@ def build_scene() -> Scene:
     Job.objects.filter(pk=held.pk).update(held=True)
     Job.objects.filter(pk=failed.pk).update(state="failed", ended_at=timezone.now())
     Attempt.objects.filter(job=failed).update(end="failed", end_reason="app_exit", end_facts={"exit_code": 1})
-    Cluster.objects.create(slug="far", name="Far", kind="kueue_volcano")  # connected, and silent for ever
+    far = Cluster.objects.create(slug="far", name="Far", kind="kueue_volcano")  # connected, and silent for ever
+    proposed_group(far, "fresh")
     notice = Notice.objects.create(
         cluster=cast.cluster,
         source="preflight",
@@ -104,6 +106,8 @@ def build_scene() -> Scene:
         "cluster": ["sandbox", "far"],
         "resource": ["example.com/tpu"],
         "group": ["h100", "ascend-910b"],
+        **{f"node_group_{act}.cluster": ["far"] for act in ("confirm", "aside", "back")},
+        **{f"node_group_{act}.group": ["fresh"] for act in ("confirm", "aside", "back")},
         "username": ["eng-vision-1", "eng-vision-2", "lead-language"],
         "card_model": ["h100", "a100"],
         "beneficiary": jobs,
@@ -173,6 +177,9 @@ def _bodies(jobs: list[str]) -> dict[str, Any]:
             "ends_at": (timezone.now() + timedelta(days=2)).isoformat(),
             "reason": "firmware",
         },
+        "node_group_edit": {"title": "H100, hall 2", "position": 3, "dry_run": True},
+        "node_group_confirm": {"title": "Fresh", "selector": {"pool": "fresh"}},
+        "node_group_aside": {"expected_version": 0},
         "accelerator_name": {"vendor": "example", "card_model": "TPU v9"},
         "rules_set": {"images": ["registry.example"], "runs_as_root": False},
         "storage_set": {"volume": "team-files"},

@@ -15,7 +15,7 @@ from datetime import datetime
 from clusters.backends.kueue_volcano.conditions import changed_at, find, moment
 from clusters.backends.kueue_volcano.names import DEFAULT_SCHEDULER
 from clusters.backends.kueue_volcano.pods import is_over, phase_of
-from clusters.backends.kueue_volcano.quantities import millis, whole
+from clusters.backends.kueue_volcano.quantities import exact, millis, whole
 from clusters.backends.kueue_volcano.shape import ClusterShape, GroupShape
 from clusters.backends.kueue_volcano.snapshot import Snapshot
 from clusters.backends.kueue_volcano.wire import Node, Taint
@@ -86,8 +86,11 @@ def cluster_inventory(
 ) -> ClusterInventory:
     """Groups, nodes, cards and their holders, as of one look. Groups without nodes are left out."""
     nodes = sorted(snapshot.nodes, key=lambda node: node.metadata.name)
-    placed = _placed(nodes, shape, names)
-    facts = tuple(_node_facts(node, placed.get(node.metadata.name), snapshot, read_at, names) for node in nodes)
+    told = {node.metadata.name: described(node, names) for node in nodes}
+    placed = _placed(nodes, told, shape, names)
+    facts = tuple(
+        _node_facts(node, placed.get(node.metadata.name), told[node.metadata.name], snapshot, read_at) for node in nodes
+    )
     members: defaultdict[str, list[NodeFacts]] = defaultdict(list)
     for node in facts:
         if node.node_group is not None:
@@ -101,11 +104,13 @@ def cluster_inventory(
 # --------------------------------------------------------------------------- groups
 
 
-def _placed(nodes: Sequence[Node], shape: ClusterShape, names: Names) -> dict[str, Cards]:
+def _placed(
+    nodes: Sequence[Node], told: Mapping[str, Described], shape: ClusterShape, names: Names
+) -> dict[str, Cards]:
     """The cards of each node that has some, with the group they belong to; '' where two groups claim the node."""
     given = {**shape.groups, **shape.asides}
     claims = [Claim(slug, group.resource, group.selector, group.sharing) for slug, group in given.items()]
-    found = membership((described(node, names) for node in nodes), claims)
+    found = membership(told.values(), claims)
     naming = _Naming(given, shape.proposed)
     placed: dict[str, Cards] = {}
     for node in nodes:
@@ -221,7 +226,7 @@ def _most_common(values: Iterable[int]) -> int:
 # --------------------------------------------------------------------------- nodes
 
 
-def _node_facts(node: Node, cards: Cards | None, snapshot: Snapshot, read_at: datetime, names: Names) -> NodeFacts:
+def _node_facts(node: Node, cards: Cards | None, told: Described, snapshot: Snapshot, read_at: datetime) -> NodeFacts:
     capacity, usable = node.status.capacity, node.status.allocatable
     installed = sick = outside = 0
     holders: tuple[CardHolder, ...] = ()
@@ -234,8 +239,8 @@ def _node_facts(node: Node, cards: Cards | None, snapshot: Snapshot, read_at: da
         outside = sum(pod.cards for pod in foreign)
         outsiders = tuple(sorted(foreign, key=lambda pod: (-pod.cards, pod.space, pod.pod))[:OUTSIDERS_MAX])
     conditions = tuple(
-        replace(told, since=min(told.since, read_at)) if told.since is not None else told
-        for told in _conditions(node, cards, sick=sick)
+        replace(each, since=min(each.since, read_at)) if each.since is not None else each
+        for each in _conditions(node, cards, sick=sick)
     )
     health, since = _health(node, conditions)
     return NodeFacts(
@@ -252,7 +257,7 @@ def _node_facts(node: Node, cards: Cards | None, snapshot: Snapshot, read_at: da
         outsiders=outsiders,
         conditions=conditions,
         labels=tuple(telling_labels(node.metadata.labels).items()),
-        offers=tuple(described(node, names).offers.items()),
+        offers=tuple(told.offers.items()),
     )
 
 
@@ -278,7 +283,15 @@ def _conditions(node: Node, cards: Cards | None, *, sick: int) -> tuple[NodeCond
         found.append(NodeCondition(NodeTrouble.SICK_CARDS, detail=str(sick)))
     if cards is not None and not whole(node.status.capacity.get(cards.resource)):
         found.append(NodeCondition(NodeTrouble.NO_CARDS))
+    if unreadable := _unreadable(node):
+        found.append(NodeCondition(NodeTrouble.UNREADABLE, detail=unreadable))
     return tuple(found)
+
+
+def _unreadable(node: Node) -> str:
+    """Amounts that are no quantities, as they are reported (C-23): zero is not what they say."""
+    reported = {*node.status.capacity.items(), *node.status.allocatable.items()}
+    return ", ".join(f"{name}: {amount}" for name, amount in sorted(reported, key=str) if exact(amount) is None)
 
 
 def _health(node: Node, conditions: tuple[NodeCondition, ...]) -> tuple[NodeHealth, datetime | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 
 import msgspec
@@ -41,7 +41,7 @@ def shape_of(cluster: Cluster) -> ClusterShape:
         installation=names.installation_of(cluster.public_id),
         groups=_shapes(cluster.groups.all()),
         asides=_shapes(row for row in proposals if row.is_aside),
-        proposed=_shapes(row for row in proposals if not row.is_aside),
+        proposed=_shapes((row for row in proposals if not row.is_aside), lambda row: SharingMode(row.sharing)),
         topology_aware=settings.topology and not {Part.GATE, Part.TOPOLOGY} & lacks,
         topology_levels=settings.topology_levels,
         has_volcano=settings.volcano and Part.GANG not in lacks,
@@ -50,7 +50,9 @@ def shape_of(cluster: Cluster) -> ClusterShape:
     )
 
 
-def _shapes(rows: Iterable[GroupTraits]) -> dict[str, GroupShape]:
+def _shapes(
+    rows: Iterable[GroupTraits], sharing: Callable[[GroupTraits], SharingMode | None] = sharing_of_group
+) -> dict[str, GroupShape]:
     return {
         row.slug: GroupShape(
             resource=row.resource,
@@ -59,7 +61,7 @@ def _shapes(rows: Iterable[GroupTraits]) -> dict[str, GroupShape]:
             cpu_millis_per_node=row.cpu_millis_per_node,
             memory_bytes_per_node=row.memory_bytes_per_node,
             rdma_resource=getattr(row, "rdma_resource", ""),
-            sharing=sharing_of_group(row),
+            sharing=sharing(row),
         )
         for row in rows
         if row.resource

@@ -10,6 +10,7 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import AuditEvent
+from clusters.accelerator_names import accelerator_views
 from clusters.backends.kueue_volcano.inventory import cluster_inventory
 from clusters.backends.kueue_volcano.settings import shape_of
 from clusters.group_models import GroupProposal
@@ -24,14 +25,17 @@ from clusters.models import Cluster, Node, NodeGroup
 from clusters.observed import store_inventory
 from clusters.preflight.selectors import notice_views
 from common.errors import InvalidInput, NotAllowed, NotFound
+from jobs.models import Job
+from jobs.services.submit import job_submit
 from quotas.cluster_services import shares_complete
 from quotas.group_services import group_put_aside
-from quotas.models import QuotaVersion, Share
+from quotas.models import Demand, QuotaVersion, Share
 from quotas.plans.services import plan_follow
 from quotas.services import quota_plan, shares_set, team_queue_create
 from tests.backends.kueue.objects import RESOURCE, Object, node, snapshot_of
 from tests.cast import Cast
 from tests.services.support import refused
+from tests.stage import BODY
 
 pytestmark = pytest.mark.django_db
 
@@ -126,6 +130,17 @@ def test_a_confirmed_group_has_its_nodes_at_once_and_new_ones_join_by_themselves
     assert not cluster.proposals.exists(), "a proposal goes with its nodes"
 
 
+def test_a_proposal_of_cards_that_nobody_knows_keeps_its_name_and_can_be_named(cast: Cast, cluster: Cluster) -> None:
+    strange = node("x1", cards=0, labels={"pool": "x"})
+    for part in ("capacity", "allocatable"):
+        strange["status"][part] |= {"example.com/tpu": "4"}
+    for _look in range(3):
+        look(cluster, [strange])
+        assert [proposal.slug for proposal in cluster.proposals.all()] == ["tpu"]
+    views = accelerator_views(viewer=cast.actor("admin"), cluster=cluster)
+    assert [view.resource for view in views] == ["example.com/tpu"]
+
+
 def test_what_an_admin_wrote_is_never_overwritten_by_a_look(cast: Cast, cluster: Cluster, confirmed: NodeGroup) -> None:
     edit(cast, confirmed, title="Hall 2", interconnect="NVSwitch", position=7)
     look(cluster, [node(f"n{n}", cards=4, labels=H100) for n in range(3)])
@@ -210,7 +225,7 @@ def test_a_group_goes_aside_only_while_nobody_has_a_share_of_it(
 ) -> None:
     queue = team_queue_create(actor=None, team=cast.teams["vision"], cluster=cluster)
     shares_set(actor=None, group=confirmed, basis_points={queue.pk: 100})
-    ask = {"actor": cast.actor("admin"), "cluster": cluster, "slug": SLUG, "expected_version": 0}
+    ask: dict[str, Any] = {"actor": cast.actor("admin"), "cluster": cluster, "slug": SLUG, "expected_version": 0}
     assert refused(lambda: group_put_aside(**ask)).code == "has_shares"
     shares_set(actor=None, group=confirmed, basis_points={queue.pk: 0})
     group_put_aside(**ask)
@@ -221,10 +236,24 @@ def test_a_group_goes_aside_only_while_nobody_has_a_share_of_it(
     assert placed(cluster)["n1"] == SLUG
 
 
+def test_a_group_with_jobs_of_now_or_of_the_past_stays(cast: Cast, cluster: Cluster, confirmed: NodeGroup) -> None:
+    job = job_submit(actor=cast.actor("eng-vision-1"), data=BODY).job
+    Job.objects.filter(pk=job.pk).update(group=confirmed)
+    ask: dict[str, Any] = {"actor": None, "cluster": cluster, "slug": SLUG, "expected_version": 0}
+    assert refused(lambda: group_put_aside(**ask)).code == "has_history"
+    Demand.objects.filter(job_ulid=job.public_id).update(group=confirmed)
+    assert refused(lambda: group_put_aside(**ask)).code == "has_live_jobs"
+
+
 def test_a_group_of_the_sandbox_stays(cast: Cast) -> None:
     group = cast.cluster.groups.first()
     assert group is not None
-    ask = {"actor": cast.actor("admin"), "cluster": cast.cluster, "slug": group.slug, "expected_version": 0}
+    ask: dict[str, Any] = {
+        "actor": cast.actor("admin"),
+        "cluster": cast.cluster,
+        "slug": group.slug,
+        "expected_version": 0,
+    }
     assert refused(lambda: group_put_aside(**ask)).code == "no_labels"
 
 
@@ -269,7 +298,7 @@ def test_who_saves_second_is_told_and_overwrites_nothing(cast: Cast, cluster: Cl
     edit(cast, confirmed, title="First")
     assert refused(lambda: edit(cast, confirmed, title="Second")).code == "changed_meanwhile"
     assert NodeGroup.objects.get(pk=confirmed.pk).title == "First"
-    again = {"actor": cast.actor("admin"), "cluster": cluster, "slug": SLUG}
+    again: dict[str, Any] = {"actor": cast.actor("admin"), "cluster": cluster, "slug": SLUG}
     assert refused(lambda: group_confirm(**again)).code == "changed_meanwhile"
 
 
@@ -280,5 +309,5 @@ def test_only_admins_decide(cast: Cast, cluster: Cluster) -> None:
     for act in acts:
         refused(partial(act, **ask), NotAllowed)
     refused(lambda: group_put_aside(**ask, expected_version=0), NotAllowed)
-    refused(lambda: group_edit(**{**ask, "actor": None}, data={}, expected_version=0), NotFound)
+    refused(lambda: group_edit(**{**ask, "actor": None, "slug": "none"}, data={}, expected_version=0), NotFound)
     assert GroupProposal.objects.filter(cluster=cluster, is_aside=False).count() == 1
