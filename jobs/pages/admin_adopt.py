@@ -35,7 +35,7 @@ from quotas.adopting import (
 )
 from quotas.domain.shares import percent_text
 from quotas.managing import Check, CheckItem, checklist, live_jobs_of, manage_start, manage_stop
-from quotas.plans.store import stored
+from quotas.plans.services import newest_number
 
 ADDRESSES = {Check.PREFLIGHT: "admin_console:preflight", Check.GROUPS: "admin_console:groups"}
 
@@ -70,9 +70,9 @@ def adoption(request: HttpRequest, cluster: str) -> HttpResponse:
     if act == "look":
         return _look_again(request, found)
     views = found_views(viewer=actor, cluster=found)
-    form, status, foretold = _form(found, views), 200, None
+    form, status, foretold = _form(request, found, views), 200, None
     if request.method == "POST":
-        form, status = _form(found, views, request), 422
+        status = 422
         if form.is_valid():
             try:
                 if act == "adopt":
@@ -97,9 +97,9 @@ def adoption(request: HttpRequest, cluster: str) -> HttpResponse:
     return render(request, "jobs/adoption.html", context, status=status)
 
 
-def _form(cluster: Cluster, views: Sequence[FoundView], request: HttpRequest | None = None) -> AdoptForm:
-    data = request.POST if request is not None else None
-    return AdoptForm(data, views=views, teams=teams_of(cluster), version=stored(cluster).number)
+def _form(request: HttpRequest, cluster: Cluster, views: Sequence[FoundView]) -> AdoptForm:
+    data = request.POST if request.method == "POST" else None
+    return AdoptForm(data, views=views, teams=teams_of(cluster), version=newest_number(cluster))
 
 
 def _version_of(form: AdoptForm) -> dict[str, Any]:

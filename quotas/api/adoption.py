@@ -20,7 +20,7 @@ from quotas.adopting import Choice, FoundView, TakenPart, adopt, adoption_previe
 from quotas.api.plan_bodies import PlanOut, PlanPreviewOut, plan_body, preview_body
 from quotas.api.plans import body_expected, body_is_dry_run, body_reason
 from quotas.managing import Check, checklist, manage_start, manage_stop
-from quotas.plans.store import stored
+from quotas.plans.services import newest_number
 from quotas.services import quotas_bring
 
 
@@ -182,7 +182,7 @@ def _found_body(request: Request, cluster: Cluster) -> dict[str, Any]:
     return {
         "queues": [_queue_body(view) for view in found_views(viewer=actor, cluster=cluster)],
         "mode": cluster.mode,
-        "version": stored(cluster).number,
+        "version": newest_number(cluster),
         "open_checks": [
             {"check": item.check.value, "count": item.count, "text": item.text}
             for item in checklist(viewer=actor, cluster=cluster)

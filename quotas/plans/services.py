@@ -132,6 +132,12 @@ def newest_version(cluster: Cluster) -> QuotaVersion | None:
     return QuotaVersion.objects.filter(cluster=cluster).order_by("-number").first()
 
 
+def newest_number(cluster: Cluster) -> int:
+    """0 where there is no version yet; one query."""
+    newest = newest_version(cluster)
+    return newest.number if newest is not None else 0
+
+
 def _over(before: Stored, name: str, part: QueuePart) -> QueuePart:
     """A part with what it leaves out as it is now."""
     groups: Mapping[str, GroupPart] = {**before.division.plan.queue(name).groups, **part.groups}

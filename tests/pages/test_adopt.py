@@ -133,4 +133,4 @@ def test_the_number_of_queries_does_not_grow_with_the_queues(
     queues = [foreign.queue(f"team-{number}", research_h100=1) for number in range(40)]
     foreign.serve(server, clusterqueues=queues)
     found_look(lab)
-    assert visitor("admin").count_queries(PAGE) <= max(few, 22)
+    assert visitor("admin").count_queries(PAGE) == few <= 16
