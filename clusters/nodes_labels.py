@@ -18,6 +18,7 @@ TROUBLES: dict[NodeTrouble, str | Promise] = {
     NodeTrouble.DISK_PRESSURE: _("It is short of disk space."),
     NodeTrouble.PID_PRESSURE: _("It is short of process numbers."),
     NodeTrouble.SICK_CARDS: _("Cards that are installed and not on offer: %(detail)s."),
+    NodeTrouble.UNREADABLE: _("It reports an amount that is no number, and none is counted: %(detail)s."),
     NodeTrouble.NO_CARDS: _("Its label names cards, and it reports none: look at its driver."),
 }
 

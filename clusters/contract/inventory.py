@@ -26,6 +26,7 @@ class NodeTrouble(StrEnum):
     PID_PRESSURE = "pid_pressure"
     SICK_CARDS = "sick_cards"  # fewer cards on offer than installed
     NO_CARDS = "no_cards"  # its label names cards, it reports none
+    UNREADABLE = "unreadable"  # it reports an amount that is no number; ``detail`` is that
 
 
 class SharingMode(StrEnum):

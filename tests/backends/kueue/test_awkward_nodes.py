@@ -72,6 +72,18 @@ def test_what_is_offered_is_never_less_than_nothing_nor_more_than_is_there(usabl
     assert 0 <= facts.free <= facts.installed
 
 
+@pytest.mark.parametrize("amount", ["eight", "8x", "NaN", "", "-"])
+def test_an_amount_that_is_no_number_is_named_and_not_taken_for_none(amount: str) -> None:
+    """C-23: nobody reads zero where nothing can be read."""
+    odd = node("n1")
+    odd["status"]["allocatable"][RESOURCE] = amount
+    (facts,) = inventory(odd).nodes
+    assert (facts.installed, facts.free, facts.health) == (8, 0, NodeHealth.DEGRADED)
+    assert [told.detail for told in facts.conditions if told.trouble is NodeTrouble.UNREADABLE] == [
+        f"{RESOURCE}: {amount}"
+    ]
+
+
 # --------------------------------------------------------------------------- C-70: labels that lie
 
 
