@@ -125,16 +125,18 @@ def balance(
     borrowed = _split(borrowed_total, excess)
     from_pool = min(borrowed_total, pool)
     lent = _lent(borrowed_total - from_pool, idle, queues)
-    left = {name: rest - lent.get(name, 0) for name, rest in idle.items()}
+    left = {name: rest - lent.get(name, 0) for name, rest in idle.items()} if lent else idle
     downs = capped_split(down, {name: queues[name].nominal for name in left}, left) if down else {}
     borne = sum(downs.values())
     pool_down = min(down - borne, pool - from_pool)
     pool_row = _row(QueueUse(pool + retired), lent=from_pool, down=pool_down + retired)
-    offered = {
-        name: _within(rest - downs.get(name, 0), queues[name].lend_limit, lent.get(name, 0))
-        for name, rest in left.items()
-    }
-    on_offer = pool_row.free + sum(offered.values())
+
+    def offered(name: str) -> int:
+        return _within(left.get(name, 0) - downs.get(name, 0), queues[name].lend_limit, lent.get(name, 0))
+
+    limited = [name for name in left if queues[name].lend_limit is not None]
+    kept = sum(left[name] - downs.get(name, 0) - offered(name) for name in limited)
+    on_offer = pool_row.free + sum(left.values()) - borne - kept
 
     def row(name: str) -> QueueBalance:
         use, free = queues[name], left.get(name, 0) - downs.get(name, 0)
@@ -144,10 +146,10 @@ def balance(
             lent=lent.get(name, 0),
             over=excess.get(name, 0) - borrowed.get(name, 0),
             down=downs.get(name, 0),
-            borrowable=_within(on_offer - offered.get(name, 0), use.borrow_limit, use.held + free - use.nominal),
+            borrowable=_within(on_offer - offered(name), use.borrow_limit, use.held + free - use.nominal),
         )
 
-    everybody, over = _together(queues.values(), pool + retired), sum(excess.values()) - borrowed_total
+    everybody, over = _together(queues.values(), given + pool + retired), sum(excess.values()) - borrowed_total
     return GroupBalance(
         queues={name: row(name) for name in (queues if wanted is None else wanted)},
         pool_row=pool_row,
@@ -171,9 +173,14 @@ def _divided(given: int, cards: CardCounts) -> tuple[int, int, int, int]:
 
 def _idle_and_excess(queues: Mapping[str, QueueUse]) -> tuple[dict[str, int], dict[str, int]]:
     """Own cards that nobody holds, and cards held beyond one's own; each queue is in one of them at most."""
-    rests = {name: use.nominal - use.used - use.reserved for name, use in queues.items()}
-    idle = {name: rest for name, rest in rests.items() if rest > 0}
-    return idle, {name: -rest for name, rest in rests.items() if rest < 0}
+    idle, excess = {}, {}
+    for name, use in queues.items():
+        rest = use.nominal - use.used - use.reserved
+        if rest > 0:
+            idle[name] = rest
+        elif rest < 0:
+            excess[name] = -rest
+    return idle, excess
 
 
 def _within(cards: int, limit: int | None, taken: int) -> int:
@@ -188,7 +195,9 @@ def _lent(total: int, idle: Mapping[str, int], queues: Mapping[str, QueueUse]) -
     """
     if not total:
         return {}
-    offered = {name: _within(rest, queues[name].lend_limit, 0) for name, rest in idle.items()}
+    offered = dict(idle)
+    for name in [name for name in idle if queues[name].lend_limit is not None]:
+        offered[name] = _within(idle[name], queues[name].lend_limit, 0)
     lent = _split(min(total, sum(offered.values())), offered)
     beyond = total - sum(lent.values())
     if not beyond:
@@ -197,15 +206,17 @@ def _lent(total: int, idle: Mapping[str, int], queues: Mapping[str, QueueUse]) -
     return {name: lent.get(name, 0) + more[name] for name in idle}
 
 
-def _together(queues: Collection[QueueUse], of_nobody: int) -> QueueUse:
+def _together(queues: Collection[QueueUse], nominal: int) -> QueueUse:
+    """All of them as one that has so many cards; most queues of a group hold and ask for nothing there."""
+    busy = [use for use in queues if use.used or use.reserved or use.pending or use.pending_jobs]
     return QueueUse(
-        nominal=sum(use.nominal for use in queues) + of_nobody,
-        used=sum(use.used for use in queues),
-        reserved=sum(use.reserved for use in queues),
-        pending=sum(use.pending for use in queues),
-        pending_jobs=sum(use.pending_jobs for use in queues),
-        pending_stopped=sum(use.pending_stopped for use in queues),
-        pending_jobs_stopped=sum(use.pending_jobs_stopped for use in queues),
+        nominal=nominal,
+        used=sum(use.used for use in busy),
+        reserved=sum(use.reserved for use in busy),
+        pending=sum(use.pending for use in busy),
+        pending_jobs=sum(use.pending_jobs for use in busy),
+        pending_stopped=sum(use.pending_stopped for use in busy),
+        pending_jobs_stopped=sum(use.pending_jobs_stopped for use in busy),
     )
 
 

@@ -62,10 +62,13 @@ class Gate:
         return None
 
     def _is_impossible(self, waiting: Waiting) -> bool:
-        """More than the team can ever have, or than its node group could hold if it were empty."""
-        return waiting.cards > self.ledger.capacity(waiting.queue, waiting.group) or not self.blocks.could_fit(
-            waiting.group, waiting.pods, waiting.size
-        )
+        """More than the team can ever have, or than the gate would find nodes for if nobody held anything."""
+        if waiting.cards > self.ledger.capacity(waiting.queue, waiting.group):
+            return True
+        return self.by_topology and not self._could_fit(waiting)
+
+    def _could_fit(self, waiting: Waiting) -> bool:
+        return self.blocks.could_fit(waiting.group, waiting.pods, waiting.size)
 
     def decide(self, head: Waiting) -> Verdict:
         """Give the head its cards, after taking back what that needs; else say what it waits for."""
@@ -82,7 +85,8 @@ class Gate:
         for name in nodes or ():
             self.blocks.move(head.group, name, head.size)
         if nodes is None and not self.by_topology:
-            return Verdict.PLACES  # it holds quota from now on, and has no node to run on
+            # it holds quota from now on, and has no node to run on
+            return Verdict.PLACES if self._could_fit(head) else Verdict.NEVER
         return Verdict.TAKES if victims else Verdict.NOW
 
     def victims(self, head: Waiting) -> list[Holding] | Verdict:

@@ -76,29 +76,6 @@ def with_points(plan: Plan, points: Mapping[str, Mapping[str, int]]) -> Plan:
     return Plan(queues)
 
 
-def rebased(plan: Plan, seen: Plan, newest: Plan) -> Plan:
-    """``plan`` was written by somebody who saw ``seen``: what they left as it was becomes what it is by now."""
-    queues = {}
-    for name, queue in plan.queues.items():
-        old, new = seen.queue(name), newest.queue(name)
-        groups = {
-            group: GroupPart(
-                *(
-                    getattr(new.part(group) if getattr(part, label) == getattr(old.part(group), label) else part, label)
-                    for label in PART_FIELDS
-                )
-            )
-            for group, part in queue.groups.items()
-        }
-        queues[name] = QueuePart(
-            rank=new.rank if queue.rank == old.rank else queue.rank,
-            strict=new.strict if queue.strict == old.strict else queue.strict,
-            reclaims=new.reclaims if queue.reclaims == old.reclaims else queue.reclaims,
-            groups=groups,
-        )
-    return Plan(queues)
-
-
 @dataclass(frozen=True, slots=True)
 class PlanProblem:
     """One thing that is wrong. ``field`` is a name of QueuePart or GroupPart; ``given`` what was asked for."""

@@ -45,27 +45,31 @@ def rows() -> Iterator[Row]:
         for letter, (role, address) in zip("abcdefghij", ASKED, strict=True):
             yield _compared(f"B17{letter}", role, address, (few, small.port), (many, large.port))
     with filled(LIVE_JOBS, 0) as busy, stack.running(busy.servers, ("web",)) as console:
-        yield _preview(busy, console.port)
+        yield _preview(busy, console)
 
 
-def _preview(busy: Filled, port: int) -> Row:
-    """A dry run over HTTP that gives half of a team's cards to the pool; the gauge is the time itself."""
+def _preview(busy: Filled, console: stack.Stack) -> Row:
+    """A dry run over HTTP that gives half of a team's cards to the pool. The gauge is the web server's CPU time of one
+    answer: the rest is how busy the machine is.
+    """
     address = f"/api/v1/clusters/{busy.known['cluster']}/quota-plan"
     headers = {"Authorization": f"Token {busy.known['tokens']['admin']}", "Content-Type": "application/json"}
-    caller, times = Caller(port, headers), []
+    caller, times = Caller(console.port, headers), []
     version = json.loads(caller.ask(address)[2])["version"]
     queues = {"vision": {"groups": {"h100": {"basis_points": 2_000}}}}
     body = json.dumps({"expected_version": version, "dry_run": True, "queues": queues}).encode()
+    before = console.cpu_seconds("web")
     for turn in range(WARM + ROUNDS):
         seconds, status, answer = caller.ask(address, "PUT", body)
         assert status == 200 and json.loads(answer)["preview"]["waiting_jobs"] > 0, answer[:500]
         if turn >= WARM:
             times.append(seconds)
     caller.close()
+    cpu = (console.cpu_seconds("web") - before) / (WARM + ROUNDS) * 1000
     p95 = percentile(times, 0.95)
     what = f"p95 of the preview of a change of shares, {LIVE_JOBS:,} live jobs (median)"
-    mine = f"{p95 * 1000:.0f} ms ({percentile(times, 0.5) * 1000:.0f} ms)"
-    return Row("B17k", what, mine, "", "", f"<= {PREVIEW_SECONDS * 1000:.0f} ms", p95 <= PREVIEW_SECONDS, gauge=p95)
+    mine = f"{p95 * 1000:.0f} ms ({percentile(times, 0.5) * 1000:.0f} ms); CPU {cpu:.0f} ms each"
+    return Row("B17k", what, mine, "", "", f"<= {PREVIEW_SECONDS * 1000:.0f} ms", p95 <= PREVIEW_SECONDS, gauge=cpu)
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from console.settings.environment import (
     state_dir,
 )
 from jobs.domain.words import CardSharing, JobState, Kind
+from quotas.domain.live import Verdict
 
 BASE_DIR = Path(__file__).resolve().parents[3]
 STATE_DIR = state_dir()
@@ -185,6 +186,7 @@ SPECTACULAR_SETTINGS = {
         "ClusterKind": ["sandbox", "kubernetes"],
         "NodeGroupState": ["proposed", "confirmed", "aside"],
         "SharingMode": [mode.value for mode in SharingMode],
+        "StartVerdict": [verdict.value for verdict in Verdict],
         "SubmitKind": [kind.value for kind in Kind if kind is not Kind.INFERENCE],
     },
 }

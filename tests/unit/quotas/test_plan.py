@@ -13,7 +13,6 @@ from quotas.domain.plan import (
     diff,
     divide,
     problems,
-    rebased,
     with_points,
 )
 
@@ -112,10 +111,3 @@ def test_new_percents_leave_limits_and_rules_alone() -> None:
     after = with_points(before, {"h100": {"a": 500}, "a100": {"b": 100}})
     assert after.queue("a") == QueuePart(rank=2, groups={"h100": GroupPart(500, 20, 30)})
     assert after.queue("b") == QueuePart(strict=True, groups={"a100": GroupPart(100)})
-
-
-def test_what_the_second_of_two_left_alone_becomes_what_the_first_made_of_it() -> None:
-    seen = plan({"a": 4_000, "b": 3_000})
-    newest = Plan({"a": QueuePart(rank=1, groups={"h100": GroupPart(2_000)}), "b": seen.queue("b")})
-    typed = Plan({"a": seen.queue("a"), "b": QueuePart(strict=True, groups={"h100": GroupPart(5_000)})})
-    assert rebased(typed, seen, newest) == Plan({"a": newest.queue("a"), "b": typed.queue("b")})
