@@ -131,4 +131,4 @@ def alone(survey: Survey) -> Finding:
     if inside:
         return limited(Problem.FOREIGN_IN_COHORT, queues=listed(inside))
     names = [queue.name for queue in survey.foreign_queues]
-    return limited(Problem.FOREIGN_QUEUES, queues=listed(names), count=len(names)) if names else OK
+    return limited(Problem.FOREIGN_QUEUES, queues=listed(names)) if names else OK

@@ -273,8 +273,8 @@ PROBLEMS: dict[Problem, ProblemText] = {
         _("Jobs also wait for these checks: %(checks)s."), _("Nothing to do, if somebody means them to.")
     ),
     Problem.FOREIGN_QUEUES: ProblemText(
-        _("There are %(count)s other queues: %(queues)s."),
-        _("Keep them on nodes of their own, or move their jobs into the teams' queues."),
+        _("Others have queues here: %(queues)s."),
+        _("Adopt them for teams, on the page of the cluster, or keep them on nodes of their own."),
     ),
     Problem.FOREIGN_IN_COHORT: ProblemText(
         _("Queues that are not the console's borrow from its shares: %(queues)s."),
