@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -41,6 +42,10 @@ class AdoptForm(VersionForm):
     def choice(self) -> dict[str, str]:
         """Found queue → team, of a valid form."""
         return {view.name: self.cleaned_data[name] for name, view in self._open()}
+
+    def choice_text(self) -> str:
+        """The choice as one text, to tell two apart."""
+        return json.dumps(self.choice(), sort_keys=True)
 
     def lines(self) -> list[FoundLine]:
         return [

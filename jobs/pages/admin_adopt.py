@@ -58,24 +58,30 @@ class Foretold:
     adopted: tuple[str, ...]
     left_alone: tuple[str, ...]
     plan: PreviewView
+    seen: str  # the choice that this is about
 
 
 @for_admins(Action.SHARES_MANAGE)
 @require_http_methods(["GET", "HEAD", "POST"])
 def adoption(request: HttpRequest, cluster: str) -> HttpResponse:
-    """Queues of others with whose they may be. ``act``: look again, preview (saves nothing), or adopt."""
+    """Queues of others with whose they may be. ``act``: look again, preview (saves nothing), or adopt what was seen.
+
+    A choice that was changed since the preview is shown again first.
+    """
     actor = actor_of_page(request)
     found = cluster_get(viewer=actor, slug=cluster)
     act = request.POST.get("act", "")
     if act == "look":
         return _look_again(request, found)
     views = found_views(viewer=actor, cluster=found)
-    form, status, foretold = _form(request, found, views), 200, None
+    version = newest_number(found)  # what is shown is always of this one
+    form, status, foretold = _form(request, found, views, version), 200, None
     if request.method == "POST":
         status = 422
         if form.is_valid():
             try:
-                if act == "adopt":
+                is_seen = request.POST.get("seen") == form.choice_text()
+                if act == "adopt" and (is_seen or form.cleaned_data["expected_version"] != version):
                     adopt(actor=actor, cluster=found, choice=form.choice(), **_version_of(form))
                     return _adopted(request, found)
                 preview = adoption_preview(viewer=actor, cluster=found, choice=form.choice())
@@ -83,10 +89,11 @@ def adoption(request: HttpRequest, cluster: str) -> HttpResponse:
                 form.add_adopting_problems(error)
                 status = error.status if error.status != 400 else 422
             else:
-                foretold, status = _foretold(found, preview), 200
+                foretold, status = _foretold(found, form, preview), 200
     context = {
         "cluster": found,
         "form": form,
+        "version": version,
         "lines": form.lines(),
         "titles": dict(found.groups.values_list("slug", "title")),
         "foretold": foretold,
@@ -97,9 +104,9 @@ def adoption(request: HttpRequest, cluster: str) -> HttpResponse:
     return render(request, "jobs/adoption.html", context, status=status)
 
 
-def _form(request: HttpRequest, cluster: Cluster, views: Sequence[FoundView]) -> AdoptForm:
+def _form(request: HttpRequest, cluster: Cluster, views: Sequence[FoundView], version: int) -> AdoptForm:
     data = request.POST if request.method == "POST" else None
-    return AdoptForm(data, views=views, teams=teams_of(cluster), version=newest_number(cluster))
+    return AdoptForm(data, views=views, teams=teams_of(cluster), version=version)
 
 
 def _version_of(form: AdoptForm) -> dict[str, Any]:
@@ -122,7 +129,7 @@ def _adopted(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     return _back(cluster)
 
 
-def _foretold(cluster: Cluster, preview: AdoptionPreview) -> Foretold:
+def _foretold(cluster: Cluster, form: AdoptForm, preview: AdoptionPreview) -> Foretold:
     teams, titles = team_names(cluster), dict(cluster.groups.values_list("slug", "title"))
     return Foretold(
         lines=[
@@ -137,6 +144,7 @@ def _foretold(cluster: Cluster, preview: AdoptionPreview) -> Foretold:
         adopted=preview.adopted,
         left_alone=preview.left_alone,
         plan=preview_view(cluster, preview.plan),
+        seen=form.choice_text(),
     )
 
 

@@ -82,7 +82,8 @@ def cell_of(operation: Operation, job: Job) -> Cell:
     if operation is Operation.SCALE and not job.is_service:
         return Cell(None, refusal=Refusal.NO_SERVICE)
     found = cell(operation, situation_of(job))
-    if operation is Operation.RESTART and found.refusal is None and not job.local_queue.takes_jobs:
+    takes_jobs = job.local_queue.takes_jobs and not job.cluster.is_watched_only
+    if operation is Operation.RESTART and found.refusal is None and not takes_jobs:
         return Cell(None, refusal=Refusal.QUEUE_TAKES_NONE)
     return found
 

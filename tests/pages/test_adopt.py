@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.utils.html import escape
 
 from clusters.found import found_look
 from clusters.models import Cluster, ClusterMode
@@ -21,6 +22,7 @@ from tests.pages.visitor import Visitor, html, words
 Visitors = Callable[[str | None], Visitor]
 PAGE = "/admin/clusters/lab/adopt/"
 VISION = {"team_vision-cq": "vision", "team_shared": ""}
+SEEN = '{"shared": "", "vision-cq": "vision"}'
 
 
 @pytest.fixture
@@ -54,7 +56,7 @@ def test_the_page_tells_queues_of_others_and_proposes_whose_they_are(visitor: Vi
         "Read-only view The console looks at everything and writes nothing there.",
         "3 queues of others are left alone",
         "vision-cq lends within research H100 16 8 in use A100 4 vision-lab / main 1 2",
-        "shared A100 2 1 in use divided by the size of the groups",
+        "shared A100 2 1 in use H100 4 2 in use divided by the size of the groups",
         "lent to all queues of this circle",
     ):
         assert expected in text
@@ -68,6 +70,7 @@ def test_seeing_what_it_would_do_saves_nothing(visitor: Visitors, lab: Cluster) 
     assert response.status_code == 200
     text = words(response)
     assert "Vision H100 16 50 % 16 16 0" in text
+    assert f'name="seen" value="{escape(SEEN)}"' in html(response)
     assert "Left as it is, with everything that runs in it: vision-cq." in text
     assert "Left alone, with its cards kept out of the plan: research, shared." in text
     assert not Share.objects.filter(queue__cluster=lab, basis_points__gt=0).exists()
@@ -76,12 +79,16 @@ def test_seeing_what_it_would_do_saves_nothing(visitor: Visitors, lab: Cluster) 
 def test_an_admin_adopts_and_a_second_one_is_told(visitor: Visitors, lab: Cluster, server: ApiServer) -> None:
     admin = visitor("admin")
     seen = version_of(admin.get(PAGE))
-    response = admin.post(PAGE, act="adopt", expected_version=seen, reason="moved", **VISION)
+    unseen = admin.post(PAGE, act="adopt", expected_version=seen, seen='{"shared": "vision"}', **VISION)
+    assert (unseen.status_code, "What it would do" in words(unseen)) == (200, True)
+    response = admin.post(PAGE, act="adopt", expected_version=seen, reason="moved", seen=SEEN, **VISION)
     assert (response.status_code, response.url) == (302, PAGE)
     text = words(admin.get(PAGE))
     assert "The teams have the shares now." in text
     assert "Vision taken over; empty the queue, and its cards come to the team" in text
-    late = admin.post(PAGE, act="adopt", expected_version=seen, team_shared="robotics")
+    late = admin.post(
+        PAGE, act="adopt", expected_version=seen, team_shared="robotics", seen='{"shared": "robotics", "vision-cq": ""}'
+    )
     assert late.status_code == 409
     assert "nothing was saved" in words(late)
     assert foreign.writes(server) == []
@@ -96,7 +103,7 @@ def test_what_is_wrong_stands_on_the_page_and_a_silent_cluster_is_said(
     assert none.status_code == 422
     assert "Choose a team for at least one queue." in words(none)
     server.answers["/apis/kueue.x-k8s.io/v1beta2/clusterqueues"] = 503, {}, b""
-    response = admin.post(PAGE, act="adopt", expected_version=seen, **VISION)
+    response = admin.post(PAGE, act="adopt", expected_version=seen, seen=SEEN, **VISION)
     assert response.status_code == 503
     assert "The API server answers with an error of its own." in words(response)
     assert admin.post(PAGE, act="look").status_code == 302

@@ -24,6 +24,9 @@ from clusters.secrets import bring_secrets
 from clusters.sync import cluster_sync
 from common.errors import InvalidInput
 from common.secrets import seal
+from jobs.domain.operations import Operation
+from jobs.domain.words import JobState
+from jobs.services.operations import refusal_of
 from jobs.services.submit import job_submit
 from quotas.cluster_services import cluster_forget, cluster_open
 from quotas.managing import manage_start, manage_stop
@@ -143,6 +146,15 @@ def test_jobs_that_name_no_cluster_go_where_they_may(cast: Cast, watched: Cluste
     Cluster.objects.filter(pk=watched.pk).update(is_default=True)
     job = job_submit(actor=cast.actor("eng-vision-1"), data={k: v for k, v in BODY.items() if k != "cluster"})
     assert job.job.cluster == cast.cluster
+
+
+def test_an_ended_job_is_not_started_anew_where_nothing_may_be_written(cast: Cast) -> None:
+    job = job_submit(actor=cast.actor("eng-vision-1"), data=BODY).job
+    job.state = JobState.FAILED
+    assert refusal_of(Operation.RESTART, job) is None
+    job.cluster.mode = ClusterMode.WATCHING
+    refusal = refusal_of(Operation.RESTART, job)
+    assert refusal is not None and refusal.code == "queue_takes_none"
 
 
 @pytest.mark.parametrize(
