@@ -165,15 +165,16 @@ def tick(row: RowFacts) -> SafeString | str:
 
 @register.simple_tag
 def cards(row: RowFacts) -> SafeString | str:
-    """Cards, group and shape."""
+    """Cards, group, shape, and whether they are whole."""
     if not row.cards:
         return gettext("no cards")
     return format_html(
-        '<span class="sl-strong">{}</span> {}<span class="sl-sub sl-inline">{} × {}</span>',
+        '<span class="sl-strong">{}</span> {}<span class="sl-sub sl-inline">{} × {} {}</span>',
         row.cards,
         row.group,
         row.pods,
         row.cards_per_pod,
+        render_to_string("components/card_sharing.html", {"sharing": row.sharing}),
     )
 
 
