@@ -27,10 +27,10 @@ class LocalQueueForm(ServiceForm):
     most_cards = forms.IntegerField(
         label=_("Most cards at once"),
         required=False,
-        help_text=_("Of all node groups together; nothing is no limit. What is above it waits until cards come free."),
+        help_text=_("Of all node groups together; empty for no limit. What is above it waits until cards come free."),
     )
     most_cards_each = forms.IntegerField(
-        label=_("Most cards of one person"), required=False, help_text=_("In this queue; nothing is no limit.")
+        label=_("Most cards of one person"), required=False, help_text=_("In this queue; empty for no limit.")
     )
     cluster = forms.ChoiceField(label=_("Cluster"), required=False)
 

@@ -40,8 +40,8 @@ def limits_sentences(viewer: Actor, effect: LimitsEffect) -> list[tuple[str, str
         found.append(("clock", sentence % _counted(effect.waiting, names)))
     if effect.over:
         sentence = ngettext(
-            "%(count)d job has cards beyond the limit and goes on: %(jobs)s.",
-            "%(count)d jobs have cards beyond the limit and go on: %(jobs)s.",
+            "%(count)d job was let in already, is beyond the limit and goes on: %(jobs)s.",
+            "%(count)d jobs were let in already, are beyond the limit and go on: %(jobs)s.",
             len(effect.over),
         )
         found.append(("player-play", sentence % _counted(effect.over, names)))

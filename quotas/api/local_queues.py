@@ -38,7 +38,7 @@ class LimitsOut(serializers.Serializer[Any]):
     taken = serializers.IntegerField(help_text="Cards of jobs that were let in.")
     waiting = serializers.IntegerField(help_text="Jobs that wait for the limits.")
     waiting_jobs = serializers.ListField(child=serializers.CharField(), help_text="Their ids, the next 50 in order.")
-    over = serializers.IntegerField(help_text="Jobs that have cards and are beyond the limits.")
+    over = serializers.IntegerField(help_text="Jobs that were let in and are beyond the limits.")
     over_jobs = serializers.ListField(child=serializers.CharField(), help_text="Their ids, at most 50.")
 
 
