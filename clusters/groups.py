@@ -34,7 +34,6 @@ class GroupChange:
     """What an act came to, or with ``dry_run`` would come to."""
 
     slug: str
-    words: Words
     preview: Preview
     dry_run: bool
 
@@ -73,7 +72,7 @@ def group_edit(
             _record(actor, "group.edit", cluster, group.slug, joins=found.joins, leaves=found.leaves, changed=changed)
         if "selector" in changed:
             nodes_follow(cluster)
-    return GroupChange(group.slug, words, found, dry_run)
+    return GroupChange(group.slug, found, dry_run)
 
 
 @transaction.atomic
@@ -103,7 +102,7 @@ def group_confirm(
         _make_group(actor, cluster, proposal, words)
         _record(actor, "group.confirm", cluster, slug, title=words.title, nodes=len(found.members))
         nodes_follow(cluster)
-    return GroupChange(slug, words, found, dry_run)
+    return GroupChange(slug, found, dry_run)
 
 
 @transaction.atomic
