@@ -5,7 +5,7 @@ The draft lies in the person's session until it is saved or discarded, so that o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -18,7 +18,7 @@ from common.errors import DomainError, InvalidInput, NotFound
 from common.htmx import render_page
 from jobs.plan_sheets import Narrowed, plan_sheet
 from jobs.plan_view import PreviewView, preview_view, team_names
-from quotas.domain.plan import Plan, divide, problems
+from quotas.domain.plan import Division, Plan, SharedOut, divide, problems
 from quotas.domain.shares import WHOLE, percent_text
 from quotas.forms import PartLine, PlanForm
 from quotas.plans import errors
@@ -215,8 +215,13 @@ class Editor:
             found = error.problems if isinstance(error, InvalidInput) else ()
             self.problems = [str(each.message) for each in found] or [str(error.message)]
 
+    def _shared_out(self, division: Division) -> SharedOut:
+        """The cards of the node groups on the sheet: there may be many more."""
+        on_sheet = {group: division.cards.get(group, 0) for group in self.sheet.queues}
+        return divide(replace(division, cards=on_sheet))
+
     def _groups(self, shown: Plan) -> list[GroupSheet]:
-        today = divide(self.now.division)
+        today = self._shared_out(self.now.division)
         found = []
         for group in self.sheet.queues:
             given = sum(shown.points(group).values())
@@ -235,7 +240,7 @@ class Editor:
     def _rules(self) -> list[RuleWords]:
         """Of what is typed. Where that cannot be divided, of what holds now."""
         then = self.preview.preview.after if self.preview else self.now.division
-        shared_out = divide(then)
+        shared_out = self._shared_out(then)
         return [
             RuleWords(
                 team=self.teams[queue],
