@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
+from accounts.models import AuditEvent
+from quotas.limits import limits_let_in
 from quotas.models import LocalQueue
 from quotas.services import quota_plan
 from tests.api.client import Api, refused
@@ -91,3 +94,29 @@ def test_what_makes_no_sense_is_refused(
     cast: Cast, method: str, path: str, body: Any, problem: tuple[str | None, str], status: int
 ) -> None:
     assert refused(Api("lead-vision"), status, method, path, body) == [problem]
+
+
+def test_a_dry_run_of_limits_tells_who_would_wait_and_who_is_above_them(cast: Cast) -> None:
+    lead, engineer = Api("lead-vision"), Api("eng-vision-1")
+    lead.call("POST", "queues", NIGHT)
+    body = {"framework": "pytorch", "image": "registry.example/a:1", "cards": 2, "card_model": "h100"}
+    body |= {"priority": "normal", "local_queue": "night"}
+    jobs = [engineer.call("POST", "jobs", body).json()["id"] for _ in range(3)]
+    queue = LocalQueue.objects.get(slug="night")
+    limits_let_in(dict.fromkeys(jobs[:2], queue.pk), timezone.now())
+    told = lead.call("PATCH", "queues/vision/night?dry_run=true", {"most_cards": 2}).json()
+    assert (told["most_cards"], told["most_cards_each"]) == (2, None)
+    assert told["limits"] == {
+        "taken": 4,
+        "waiting": 1,
+        "waiting_jobs": [jobs[2]],
+        "over": 1,
+        "over_jobs": [jobs[1]],
+    }
+    assert [found["limits"] for found in lead.get("queues")] == [None, None]
+    assert lead.call("PATCH", "queues/vision/night", {"most_cards": 2}).json()["limits"] == told["limits"]
+    assert lead.call("PATCH", "queues/vision/night", {"name": "Late"}).json()["most_cards"] == 2
+    assert lead.call("PATCH", "queues/vision/night", {"most_cards": None}).json()["limits"] is None
+    assert refused(lead, 400, "PATCH", "queues/vision/night", {"most_cards": 10**10}) == [("most_cards", "too_large")]
+    changes = AuditEvent.objects.filter(action="local_queue.change").order_by("pk").values_list("detail", flat=True)
+    assert list(changes) == [{"most_cards": 2}, {"name": "Late"}, {"most_cards": None}]
