@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
@@ -197,8 +198,8 @@ def _queue_body(view: FoundView) -> dict[str, Any]:
         "lends_to": facts.lends_to,
         "is_pool": facts.is_pool,
         "is_gone": view.is_gone,
-        "cards": [{name: getattr(part, name) for name in FoundCardsOut().fields} for part in facts.cards],
-        "local_queues": [{name: getattr(q, name) for name in FoundLocalQueueOut().fields} for q in facts.local_queues],
+        "cards": [asdict(part) for part in facts.cards],
+        "local_queues": [asdict(local) for local in facts.local_queues],
         "running": facts.running,
         "waiting": facts.waiting,
         "team": view.team,
