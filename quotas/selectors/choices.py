@@ -5,18 +5,25 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
+from django.utils.translation import gettext as _
+
 from accounts.models import Team
 from clusters.models import ClusterMode, NodeGroup
+from clusters.water_selectors import is_shared
 from quotas.models import LocalQueue, TeamQueue
 
 TAKE_JOBS = (LocalQueue.State.OPEN, LocalQueue.State.HELD)
 
 
 def offered_groups(team_ids: Collection[int]) -> list[tuple[str, str]]:
-    """(slug, title) of the groups in which one of the teams has cards of its own; one query."""
+    """(slug, title) of the groups in which one of the teams has cards of its own, marked where shared; one query."""
     rows = NodeGroup.objects.filter(cluster__mode=ClusterMode.MANAGING)
     rows = rows.filter(shares__queue__team_id__in=team_ids, shares__nominal__gt=0)
-    return list(dict.fromkeys(rows.order_by("position", "slug").values_list("slug", "title")))
+    return list(dict.fromkeys((group.slug, _offer(group)) for group in rows.order_by("position", "slug")))
+
+
+def _offer(group: NodeGroup) -> str:
+    return _("%(group)s (shared card slices)") % {"group": group.title} if is_shared(group) else group.title
 
 
 @dataclass(frozen=True, slots=True)

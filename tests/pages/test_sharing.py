@@ -159,6 +159,7 @@ def test_every_job_is_marked_wherever_it_is_shown(stage: Stage, visitor: Visitor
     listed = {job["name"]: job["sharing"] for job in api.get("jobs")["results"]}
     assert listed == {**both, "still pulling": "shared", "without cards": None}
     assert api.get(f"jobs/{pulling.public_id}")["sharing"] == "shared"
+    assert "A100 slices (shared card slices)" in words(engineer.get("/jobs/new/"))
     assert "2 slices on A100 slices." in words(engineer.get(f"/jobs/{shared.public_id}/"))
     assert "data-sharing" not in html(engineer.get(f"/jobs/{none.public_id}/"))
 
