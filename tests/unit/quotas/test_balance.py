@@ -185,5 +185,7 @@ def test_parts_of_a_card_add_up_exactly() -> None:
     """C-29: three times 0.3 of a card and ten times 0.1, in thousandths; another 0.1 fits beside 0.9, 0.2 does not."""
     three = balance({"a": QueueUse(1_000, used=3 * 300)}, pool=0, down=0).queues["a"]
     assert (three.used, three.free) == (900, 100)
+    tenth, fifth = ({"a": QueueUse(1_000, used=900, reserved=more)} for more in (100, 200))
+    assert [balance(each, pool=0, down=0).queues["a"].over for each in (tenth, fifth)] == [0, 100]
     ten = balance({"a": QueueUse(1_000, used=10 * 100)}, pool=0, down=0).queues["a"]
     assert (ten.used, ten.free, ten.over) == (1_000, 0, 0)
