@@ -185,8 +185,8 @@ def nodes_follow(cluster: Cluster) -> None:
     for pk, name, group_id in Node.objects.filter(cluster=cluster).values_list("pk", "name", "group_id"):
         if name in wanted and wanted[name] != group_id and picture.nodes[name].labels:
             moves.setdefault(wanted[name], []).append(pk)
-    for group_id, nodes in moves.items():
-        Node.objects.filter(pk__in=nodes).update(group=group_id)
+    for target, nodes in moves.items():
+        Node.objects.filter(pk__in=nodes).update(group=target)
     send("clusters.sync", cluster.pk)
     send("quotas.apply_cluster", cluster.pk)
 

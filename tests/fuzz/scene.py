@@ -91,7 +91,7 @@ def build_scene() -> Scene:
             headers[role] = {"Authorization": f"Token {text}"}
             tokens.append(token.public_id)
     jobs = [job.public_id for job in (running, service, queued, held, failed, foreign)]
-    known = {
+    known: dict[str, list[Any]] = {
         "public_id": jobs,
         "jobs_preempt.public_id": [running.public_id],
         "jobs_scale.public_id": [service.public_id],
