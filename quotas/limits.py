@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from django.db import connection, transaction
+from django.db.models import QuerySet
 
 from quotas.domain.limits import Asks, KeptBack, Limits, above, decide
 from quotas.models import Demand, LocalQueue
@@ -24,7 +25,7 @@ UPDATE quotas_demand AS d SET let_in = d.cards
   FROM (SELECT id FROM quotas_demand WHERE job_ulid = ANY(%s) AND let_in < cards ORDER BY id FOR NO KEY UPDATE) AS due
  WHERE d.id = due.id
 """
-"""Rows are locked in one order, as by those who hold and resume many."""
+"""Rows are locked in one order, as by :func:`demands_in_order`."""
 
 _TAKEN = """GREATEST(LEAST(d.let_in, d.cards), COALESCE(w.cards_held, 0))"""
 """A service that shrinks counts as large as it is until its last replica has left."""
@@ -78,15 +79,15 @@ def limits_record(jobs: Collection[str]) -> None:
 
 
 def limits_leave(jobs: Collection[str]) -> None:
-    """These are out of their queue and hold nothing: whoever waits may have their place."""
+    """These are out of their queue: whoever waits has their place as soon as they hold nothing any more."""
     if jobs:
-        Demand.objects.filter(job_ulid__in=jobs, let_in__gt=0).update(let_in=0)
+        demands_in_order(jobs).filter(let_in__gt=0).update(let_in=0)
 
 
 def limits_pass_over(jobs: Collection[str], until: datetime) -> None:
     """These wait for something else until then: others go before them."""
     if jobs:
-        Demand.objects.filter(job_ulid__in=jobs).update(asks_from=until)
+        demands_in_order(jobs).update(asks_from=until)
 
 
 def limits_outlook(local: LocalQueue, *, owner_id: int, cards: int, priority: int, now: datetime) -> KeptBack | None:
@@ -126,6 +127,12 @@ def _effect(limits: Limits, rows: Sequence[_Live]) -> LimitsEffect:
         waiting=tuple(job for job, why in verdicts.items() if why is not None),
         over=above(limits, [Asks(row.job, row.owner, row.let_in) for row in rows if row.let_in]),
     )
+
+
+def demands_in_order(jobs: Collection[str]) -> QuerySet[Demand]:
+    """To be changed: locked one after the other as by all, so that nobody waits for somebody who waits for them."""
+    rows = Demand.objects.select_for_update(no_key=True).filter(job_ulid__in=jobs).order_by("pk")
+    return Demand.objects.filter(pk__in=rows.values("pk"))
 
 
 # --------------------------------------------------------------------------- rows

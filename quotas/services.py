@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import QuerySet
 from django.utils import timezone
 
 from accounts import audit
@@ -25,6 +24,7 @@ from common.hints import send
 from common.rows import insert_many
 from quotas.domain.plan import STEP, TAKES_UP_TO, Division, limit_in_cards, problems, with_points
 from quotas.domain.shares import WHOLE
+from quotas.limits import demands_in_order
 from quotas.models import Demand, LocalQueue, QuotaVersion, Share, TeamQueue
 from quotas.plans.aside import cards_aside
 from quotas.plans.errors import sentence
@@ -218,18 +218,12 @@ def demand_resize(job_ulid: str, *, cards: int) -> None:
 
 def demand_prioritise(job_ulids: Sequence[str], *, priority: int) -> None:
     """These live jobs go by another priority from now on; in the caller's transaction."""
-    _in_order(job_ulids).update(priority=priority)
+    demands_in_order(job_ulids).update(priority=priority)
 
 
 def demand_hold(job_ulids: Sequence[str], *, held: bool) -> None:
     """These live jobs leave their queue or come back into it; in the caller's transaction."""
-    _in_order(job_ulids).update(held=held)
-
-
-def _in_order(job_ulids: Sequence[str]) -> QuerySet[Demand]:
-    """Locked one after the other as by `quotas.limits`, so that nobody waits for somebody who waits for them."""
-    rows = Demand.objects.select_for_update(no_key=True).filter(job_ulid__in=job_ulids).order_by("pk")
-    return Demand.objects.filter(pk__in=rows.values("pk"))
+    demands_in_order(job_ulids).update(held=held)
 
 
 def demand_drop(job_ulid: str) -> None:
