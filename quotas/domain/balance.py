@@ -130,13 +130,8 @@ def balance(
     borne = sum(downs.values())
     pool_down = min(down - borne, pool - from_pool)
     pool_row = _row(QueueUse(pool + retired), lent=from_pool, down=pool_down + retired)
-
-    def offered(name: str) -> int:
-        return _within(left.get(name, 0) - downs.get(name, 0), queues[name].lend_limit, lent.get(name, 0))
-
-    limited = [name for name in left if queues[name].lend_limit is not None]
-    kept = sum(left[name] - downs.get(name, 0) - offered(name) for name in limited)
-    on_offer = pool_row.free + sum(left.values()) - borne - kept
+    kept = _kept_back(left, downs, lent, queues)
+    on_offer = pool_row.free + sum(left.values()) - borne - sum(kept.values())
 
     def row(name: str) -> QueueBalance:
         use, free = queues[name], left.get(name, 0) - downs.get(name, 0)
@@ -146,7 +141,7 @@ def balance(
             lent=lent.get(name, 0),
             over=excess.get(name, 0) - borrowed.get(name, 0),
             down=downs.get(name, 0),
-            borrowable=_within(on_offer - offered(name), use.borrow_limit, use.held + free - use.nominal),
+            borrowable=_within(on_offer - free + kept.get(name, 0), use.borrow_limit, use.held + free - use.nominal),
         )
 
     everybody, over = _together(queues.values(), given + pool + retired), sum(excess.values()) - borrowed_total
@@ -186,6 +181,17 @@ def _idle_and_excess(queues: Mapping[str, QueueUse]) -> tuple[dict[str, int], di
 def _within(cards: int, limit: int | None, taken: int) -> int:
     """So many of ``cards`` as a limit leaves of which some are taken."""
     return cards if limit is None else min(cards, max(0, limit - taken))
+
+
+def _kept_back(
+    left: Mapping[str, int], downs: Mapping[str, int], lent: Mapping[str, int], queues: Mapping[str, QueueUse]
+) -> dict[str, int]:
+    """Free cards that limits of lending keep from others; only of queues with such a limit, for there are few."""
+    found = {}
+    for name in [name for name in left if queues[name].lend_limit is not None]:
+        free = left[name] - downs.get(name, 0)
+        found[name] = free - _within(free, queues[name].lend_limit, lent.get(name, 0))
+    return found
 
 
 def _lent(total: int, idle: Mapping[str, int], queues: Mapping[str, QueueUse]) -> dict[str, int]:
