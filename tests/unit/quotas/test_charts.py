@@ -13,7 +13,7 @@ from quotas.selectors import QuotaRow
 def row(**figures: int) -> QuotaRow:
     zero = dict.fromkeys(
         ("nominal", "usable", "used", "reserved", "free", "borrowed", "lent", "over", "down", "borrowable", "pending",
-         "pending_jobs"), 0
+         "pending_jobs", "pending_stopped", "pending_jobs_stopped"), 0
     )  # fmt: skip
     return QuotaRow(
         queue="q", level="team", team="T", team_slug="t", team_id=1, cluster="c", node_group="g", group_title="G",
