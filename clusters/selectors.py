@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -105,15 +107,45 @@ def node_view(node: Node, group_slug: str) -> NodeView:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupSums:
+    """Sums over all nodes of a group; ``by_free`` says how many of them have so many free cards."""
+
+    installed: int
+    used: int
+    reserved: int
+    ending: int
+    outside: int
+    out: int
+    by_free: Mapping[int, int]
+
+    @property
+    def free(self) -> int:
+        return sum(free * nodes for free, nodes in self.by_free.items())
+
+
+@dataclass(frozen=True, slots=True)
 class GroupView:
-    """A node group with its nodes and sums, in the group's own unit."""
+    """A node group with nodes and sums, in the group's own unit. Where ``sums`` are given, nodes may be left out."""
 
     group: NodeGroup
     cluster: Cluster
     nodes: tuple[NodeView, ...]
+    sums: GroupSums | None = None
 
     def total(self, figure: str) -> int:
+        if self.sums is not None:
+            found: int = getattr(self.sums, figure)
+            return found
         return sum(getattr(node, figure) for node in self.nodes)
+
+    @property
+    def by_free(self) -> Mapping[int, int]:
+        """How many nodes have so many free cards."""
+        return self.sums.by_free if self.sums is not None else Counter(node.free for node in self.nodes)
+
+    @property
+    def node_count(self) -> int:
+        return sum(self.by_free.values())
 
     @property
     def installed(self) -> int:
@@ -141,7 +173,7 @@ class GroupView:
 
     @property
     def largest_free_block(self) -> int:
-        return max((node.free for node in self.nodes), default=0)
+        return max(self.by_free, default=0)
 
 
 def group_views(*, viewer: Actor) -> list[GroupView]:
@@ -154,6 +186,12 @@ def group_views(*, viewer: Actor) -> list[GroupView]:
         assert node.group_id is not None
         nodes[node.group_id].append(node_view(node, slugs[node.group_id]))
     return [GroupView(group, group.cluster, tuple(nodes[group.pk])) for group in groups]
+
+
+def groups_named(*, viewer: Actor) -> list[NodeGroup]:
+    """All node groups with their cluster, in the order of pages; one query. Raises NotAllowed."""
+    require(viewer, Action.NODE_VIEW)
+    return list(NodeGroup.objects.select_related("cluster").order_by("cluster_id", "position", "slug"))
 
 
 def group_snapshots() -> dict[int, GroupSnapshot]:

@@ -94,7 +94,7 @@ def _group(view: GroupView, team_of: Mapping[str, str], letters: Mapping[str, st
 def scattered(view: GroupView) -> str:
     """What people should know about free cards that lie in pieces on nodes that are partly in use."""
     whole, largest = view.group.cards_per_node, view.largest_free_block
-    pieces = [node.free for node in view.nodes if 0 < node.free < whole]
+    pieces = sum(free * nodes for free, nodes in view.by_free.items() if 0 < free < whole)
     if not pieces:
         return ""
     if largest < whole and view.free >= whole:
@@ -105,8 +105,8 @@ def scattered(view: GroupView) -> str:
     return ngettext(
         "%(cards)d of %(free)d free cards lies on a node that is partly in use.",
         "%(cards)d of %(free)d free cards lie in pieces, on nodes that are partly in use.",
-        sum(pieces),
-    ) % {"cards": sum(pieces), "free": view.free}
+        pieces,
+    ) % {"cards": pieces, "free": view.free}
 
 
 def _node(node: NodeView, team_of: Mapping[str, str], letters: Mapping[str, str], is_sliced: bool) -> NodeDrawing:
@@ -170,8 +170,8 @@ def _bars(view: GroupView) -> tuple[Bar, ...]:
     """Nodes by free cards, from none to a whole node."""
     whole = view.group.cards_per_node
     counts = [0] * (whole + 1)
-    for node in view.nodes:
-        counts[min(node.free, whole)] += 1
+    for free, nodes in view.by_free.items():
+        counts[min(free, whole)] += nodes
     highest = max(counts) or 1
     slot = 100 / len(counts)
     bars = []

@@ -14,7 +14,7 @@ from accounts.policy import Action
 from accounts.web import actor_of_page
 from clusters.nodes_forms import MaintenanceForm
 from clusters.nodes_maintenance import maintenance_cancel, maintenances_shown
-from clusters.selectors import group_views
+from clusters.selectors import groups_named
 from common.errors import DomainError
 from jobs.pages.admin import for_admins
 
@@ -59,6 +59,6 @@ def cancel(request: HttpRequest, public_id: str) -> HttpResponse:
 
 def _places(actor: Actor) -> list[tuple[str, str]]:
     return [
-        (f"{view.cluster.slug}/{view.group.slug}", f"{view.cluster.name} · {view.group.title}")
-        for view in group_views(viewer=actor)
+        (f"{group.cluster.slug}/{group.slug}", f"{group.cluster.name} · {group.title}")
+        for group in groups_named(viewer=actor)
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -24,9 +24,10 @@ from clusters.contract import NodeHealth
 from clusters.models import Cluster
 from clusters.nodes_cordon import closing_refusal, node_cordon, node_uncordon
 from clusters.nodes_forms import ReasonForm
+from clusters.nodes_listing import NodeFilter, node_found, node_sheet
 from clusters.nodes_selectors import NodeCare, NodeMarks, node_marks
 from clusters.nodes_suspicion import suspicion_clear
-from clusters.selectors import GroupView, NodeView, group_views
+from clusters.selectors import GroupView, NodeView
 from clusters.water_selectors import is_shared
 from common.errors import DomainError, NotFound
 from common.htmx import render_page, wants_partial
@@ -34,8 +35,6 @@ from jobs import selectors
 from jobs.charts import draw_groups, team_letters
 from jobs.models import Job
 from jobs.pages.admin import for_admins
-
-NODE_FILTERS = ("", "attention", "free", "idle")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,27 +72,30 @@ class Chosen:
 @for_admins(Action.NODE_VIEW)
 @require_safe
 def nodes(request: HttpRequest) -> HttpResponse:
-    """Node groups with a square per card; `node` opens one at the side, `show` narrows to some."""
+    """Node groups with a square per card, a `page` at a time; `node` opens one at the side, `show` narrows to some."""
     viewer = actor_of_page(request)
-    views = group_views(viewer=viewer)
     marks = node_marks(viewer=viewer)
-    found = _chosen(views, request.GET.get("cluster", ""), request.GET.get("node", ""))
+    show = _filter(request.GET.get("show", ""))
+    number = _number(request.GET.get("page", ""))
+    sheet = node_sheet(viewer=viewer, show=show, number=number, suspected=marks.suspicions.keys())
+    found = node_found(viewer=viewer, name=request.GET.get("node", ""), cluster=request.GET.get("cluster", ""))
     care = marks.care_of(found[0].cluster, found[1]) if found else None
-    ulids = {str(holder["job_ulid"]) for view in views for node in view.nodes for holder in node.holders}
+    on_page = [node for view in sheet.groups for node in view.nodes] + ([found[1]] if found else [])
+    ulids = {str(holder["job_ulid"]) for node in on_page for holder in node.holders}
     evidence = care.suspicion.evidence if care is not None and care.suspicion is not None else []
     jobs = selectors.jobs_by_ulid(viewer=viewer, ulids=ulids | {each["job_ulid"] for each in evidence})
     team_of = {ulid: jobs[ulid].team.name for ulid in ulids if ulid in jobs}
     letters = team_letters(team_of.values())
-    show = request.GET.get("show", "")
-    every = [(view, node) for view in views for node in view.nodes]
     context = {
-        "groups": [group for group in draw_groups(_narrowed(views, marks, show), team_of, letters) if group.nodes],
+        "groups": [group for group in draw_groups(sheet.groups, team_of, letters) if group.nodes],
         "letters": letters,
-        "show": show if show in NODE_FILTERS else "",
-        "counts": {key: sum(_matches(marks, *one, key) for one in every) for key in NODE_FILTERS},
-        "attention": [_listed(marks, *one) for one in every if _matches(marks, *one, "attention")],
-        "out": sum(node.out for view, node in every if not is_shared(view.group)),
-        "slices_out": any(node.out for view, node in every if is_shared(view.group)),
+        "show": show.value,
+        "sheet": sheet,
+        "counts": {each.value: count for each, count in sheet.counts.items()},
+        "attention": [_listed(marks, *one) for one in sheet.attention],
+        "attention_count": sheet.counts[NodeFilter.ATTENTION],
+        "out": sum(view.out for view in sheet.groups if not is_shared(view.group)),
+        "slices_out": any(view.out for view in sheet.groups if is_shared(view.group)),
         "chosen": None,
     }
     if found is not None and care is not None:
@@ -107,32 +109,14 @@ def nodes(request: HttpRequest) -> HttpResponse:
     return render_page(request, "jobs/nodes.html", context, partial="live")
 
 
-def _chosen(views: Sequence[GroupView], cluster: str, name: str) -> tuple[GroupView, NodeView] | None:
-    """Clusters may have nodes of the same name; without a cluster the first one is meant."""
-    for view in views:
-        for node in view.nodes:
-            if node.name == name and cluster in ("", view.cluster.slug):
-                return view, node
-    return None
+def _filter(typed: str) -> NodeFilter:
+    """Everything for a word that means nothing."""
+    return NodeFilter(typed) if typed in list(NodeFilter) else NodeFilter.ALL
 
 
-def _matches(marks: NodeMarks, view: GroupView, node: NodeView, show: str) -> bool:
-    if show == "attention":
-        return (
-            bool(node.conditions)
-            or node.health != NodeHealth.READY.value
-            or (view.cluster.pk, node.name) in marks.suspicions
-        )
-    if show == "idle":
-        return node.is_idle
-    return show != "free" or node.free > 0
-
-
-def _narrowed(views: Sequence[GroupView], marks: NodeMarks, show: str) -> list[GroupView]:
-    return [
-        GroupView(view.group, view.cluster, tuple(node for node in view.nodes if _matches(marks, view, node, show)))
-        for view in views
-    ]
+def _number(typed: str) -> int:
+    """The number of a sheet; the first for what is none."""
+    return int(typed) if typed.isdecimal() and len(typed) < 7 else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,10 +130,10 @@ class Listed:
     care: NodeCare
 
 
-def _listed(marks: NodeMarks, view: GroupView, node: NodeView) -> Listed:
+def _listed(marks: NodeMarks, cluster: Cluster, node: NodeView) -> Listed:
     icons = {NodeHealth.DOWN.value: "wifi-off", NodeHealth.CORDONED.value: "tool"}
-    care = marks.care_of(view.cluster, node)
-    return Listed(view.cluster, node, icons.get(node.health, "alert-triangle"), node.health in icons, care)
+    care = marks.care_of(cluster, node)
+    return Listed(cluster, node, icons.get(node.health, "alert-triangle"), node.health in icons, care)
 
 
 def _holders(node: NodeView, jobs: dict[str, Job]) -> list[NodeHolder]:
@@ -226,8 +210,7 @@ def act(request: HttpRequest, cluster: str, node: str, act: NodeAct) -> HttpResp
     """Ask for the reason, then cordon, uncordon or trust a node."""
     actor = actor_of_page(request)
     found = cluster_get(viewer=actor, slug=cluster)
-    views = [view for view in group_views(viewer=actor) if view.cluster.pk == found.pk]
-    if _chosen(views, found.slug, node) is None:
+    if node_found(viewer=actor, name=node, cluster=found.slug) is None:
         raise NotFound("not_found", _("There is no node of this name."))
     wording = WORDINGS[act]
     form, note, status = ReasonForm(), "", 200

@@ -20,6 +20,7 @@ from console.settings import production
 from jobs.models import Job
 from quotas.models import Share
 from tests.cast import PASSWORD, Cast
+from tests.node_rows import count_cards
 from tests.pages.crowd import crowd
 from tests.pages.visitor import Visitor, html, words
 from tests.stage import Stage
@@ -268,6 +269,7 @@ def test_a_node_opens_at_the_side_with_its_jobs(stage: Stage, visitor: Visitors)
 
 def test_a_cordoned_node_is_never_free_and_needs_attention(stage: Stage, visitor: Visitors) -> None:
     Node.objects.filter(name="h100-01").update(health="cordoned")
+    count_cards()
     answer = visitor("admin").get("/admin/nodes/")
     assert "8 cards are out of service" in words(answer)
     assert "h100-01: 0 used, 0 reserved, 0 ending, 0 outside, 0 free, 8 out of service" in html(answer)

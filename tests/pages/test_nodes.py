@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from django.utils import timezone
 
+from clusters import nodes_listing
 from clusters.backends.sandbox import driver
 from clusters.models import Node, PreflightRow
 from clusters.nodes_models import NodeCordon, NodeSuspicion
@@ -107,6 +108,28 @@ def test_idle_nodes_are_a_filter_of_their_own(stage: Stage, visitor: Visitors) -
     stage.run(40)
     shown = html(visitor("admin").get("/admin/nodes/", show="idle"))
     assert shown.count('id="node-h100-') == 2 and f'id="node-{NODE}"' not in shown
+
+
+def test_many_nodes_come_in_sheets_and_the_sums_are_of_all(
+    stage: Stage, visitor: Visitors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nodes_listing, "NODES_ON_A_SHEET", 6)
+    driver.send(stage.cast.cluster, Cordon(driver.now_ms(), NODE))
+    stage.run(4)
+    admin = visitor("admin")
+    names = set(Node.objects.exclude(group=None).values_list("name", flat=True))
+    assert len(names) == 10
+    sheets = [html(admin.get("/admin/nodes/", page=str(number))) for number in (1, 2)]
+    on = [{name for name in names if f'id="node-{name}"' in sheet} for sheet in sheets]
+    assert [len(found) for found in on] == [6, 4] and on[0] | on[1] == names
+    assert "Page 1 of 2" in sheets[0] and 'rel="next"' in sheets[0] and 'rel="prev"' in sheets[1]
+    both = [sheet for sheet in sheets if "8 out of service" in sheet]
+    assert both, "the cordoned node is in the sums of its group wherever the group is shown"
+    for typed in ("9", "0", "-1", "x", "9" * 30):
+        assert "Page" in html(admin.get("/admin/nodes/", page=typed))
+    assert "Page" not in html(admin.get("/admin/nodes/", show="attention"))
+    aside = words(admin.get("/admin/nodes/", page="2", node=NODE))
+    assert "It is cordoned: it takes no new work." in aside, "a node of another sheet opens beside this one"
 
 
 def test_a_script_does_the_same(stage: Stage) -> None:
