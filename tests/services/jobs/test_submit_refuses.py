@@ -16,7 +16,7 @@ from accounts.services import team_archive
 from clusters.models import Node, NodeGroup
 from jobs.labels import IMAGE_PROBLEMS, QUANTITY_PROBLEMS
 from jobs.models import Job
-from jobs.services import fields, intent
+from jobs.services import fields, intent, limits
 from jobs.services.submit import job_submit
 from quotas.models import LocalQueue, Share, TeamQueue
 from tests.cast import Cast
@@ -341,6 +341,8 @@ ELSEWHERE = {
     ("card_model", "no_group"),
     ("cluster", "no_gate"),
     ("cards", "no_gang"),
+    ("cards", "above_limit"),
+    ("cards", "above_personal_limit"),
     ("card_model", "shared_pool"),
     ("priority_reason", "required"),
     ("replicas", "out_of_range"),
@@ -360,7 +362,7 @@ def test_every_check_of_submit_has_a_test_here() -> None:
 def _checks_in_source() -> set[tuple[str | None, str]]:
     """(field or None, code) of every `add(…)` in the source of the checks."""
     found: set[tuple[str | None, str]] = set()
-    trees = (ast.parse(inspect.getsource(module)) for module in (intent, fields))
+    trees = (ast.parse(inspect.getsource(module)) for module in (intent, fields, limits))
     for node in chain.from_iterable(map(ast.walk, trees)):
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add"):
             continue
