@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from django.utils import timezone
 
 from clusters.backends.kueue_volcano import names
+from clusters.models import PreflightRow
+from clusters.preflight.words import Feature, Verdict
 from jobs.models import Job
+from quotas.services import quotas_apply
 from tests.controlplane.console import Console, open_console
 from tests.controlplane.plane import Plane
 
@@ -188,9 +192,28 @@ def test_a_check_that_nobody_answers_is_named(console: Console) -> None:
     assert "budget" in console.facts(job)["raw"]
     console.apply_quotas()
     assert console.plane.request("GET", queue)["spec"]["admissionChecksStrategy"] == strategy["admissionChecksStrategy"]
+    _weights_come_and_go(console, queue)
     console.operate(job, "cancel", "eng-vision-1")
     console.until(job, "cancelled")
     console.until_free()
+
+
+def _weights_come_and_go(console: Console, queue: str) -> None:
+    """Switched off, they leave nothing behind, also where somebody has set the same by hand."""
+    row, _made = PreflightRow.objects.update_or_create(
+        cluster=console.cluster,
+        feature=Feature.QUEUE_WEIGHTS,
+        defaults={"verdict": Verdict.OK, "since": timezone.now()},
+    )
+    console.apply_quotas()
+    scope = {"admissionScope": {"admissionMode": "UsageBasedAdmissionFairSharing"}}
+    assert console.plane.request("GET", queue)["spec"].items() >= scope.items()
+    console.plane.request("PATCH", queue, {"spec": scope})
+    row.verdict = Verdict.MISSING
+    row.save()
+    console.apply_quotas()
+    assert "admissionScope" not in console.plane.request("GET", queue)["spec"]
+    assert "slu-vision" not in quotas_apply(console.cluster).changed
 
 
 EPOCH = "2026-01-01T00:00:00Z"
