@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from django.db.models import Count, F, Q, Sum
 
@@ -112,7 +113,7 @@ def _filters(suspected: Collection[Key]) -> Mapping[NodeFilter, Q]:
 def _sums() -> dict[int, GroupSums]:
     """By the key of the group, from one row for each number of free cards."""
     figures = {f"sum_{name}": Sum(name) for name in ("installed", "used", "reserved", "ending", "outside", "out")}
-    rows = Node.objects.exclude(group=None).values("group_id", "free").annotate(nodes=Count("pk"), **figures)
+    rows: Any = Node.objects.exclude(group=None).values("group_id", "free").annotate(nodes=Count("pk"), **figures)
     found: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     by_free: dict[int, dict[int, int]] = defaultdict(dict)
     for row in rows.order_by(F("free").desc()):
