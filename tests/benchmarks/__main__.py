@@ -17,7 +17,19 @@ from tests.benchmarks import gates, table
 from tests.benchmarks.database import durable_servers
 from tests.benchmarks.measure import Row, machine_unit
 
-PARTS = ("cold", "memory", "live", "writes", "single", "full", "crash", "dispatch", "quota_pages", "zero")
+PARTS = (
+    "cold",
+    "memory",
+    "live",
+    "writes",
+    "single",
+    "full",
+    "crash",
+    "dispatch",
+    "quota_pages",
+    "nodes_pages",
+    "zero",
+)
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = ("benchmarks.md", "benchmarks.zh-CN.md")
 

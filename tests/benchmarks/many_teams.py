@@ -1,4 +1,4 @@
-"""`python -m tests.benchmarks.many_teams TEAMS`: fills a database with so many teams, and prints how to get in."""
+"""`python -m tests.benchmarks.many_teams TEAMS [NODES]`: fills a database with so many, and prints how to get in."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import sys
 
 
-def main(teams: int) -> None:
+def main(teams: int, *nodes: int) -> None:
     import django
 
     django.setup()
@@ -18,10 +18,10 @@ def main(teams: int) -> None:
     from accounts.actors import actor_of
     from accounts.models import User
     from accounts.services import token_create
-    from tests.crowded_quotas import build_crowded
+    from tests.crowded_quotas import NODES, build_crowded
 
     call_command("migrate", verbosity=0)
-    build_crowded(teams)
+    build_crowded(teams, nodes=nodes[0] if nodes else NODES)
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
     tokens, sessions = {}, {}
@@ -35,4 +35,4 @@ def main(teams: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(*(int(word) for word in sys.argv[1:]))

@@ -43,7 +43,9 @@ def rows() -> Iterator[Row]:
         stack.running(many.servers, ("web",)) as large,
     ):
         for letter, (role, address) in zip("abcdefghij", ASKED, strict=True):
-            yield _compared(f"B17{letter}", role, address, (few, small.port), (many, large.port))
+            size = f"{MANY} teams, {GROUPS} node groups, {NODES:,} nodes; reference: {FEW} teams"
+            what = f"p95 of {address} as {role}: {size}"
+            yield compared(f"B17{letter}", what, role, address, (few, small.port), (many, large.port))
     with filled(LIVE_JOBS, 0) as busy, stack.running(busy.servers, ("web",)) as console:
         yield _preview(busy, console)
 
@@ -78,7 +80,8 @@ def _teams(count: int) -> Iterator[Filled]:
         yield Filled(servers, 0, 0, stack.told_by("many_teams", str(count), servers=servers))
 
 
-def _compared(number: str, role: str, address: str, few: tuple[Filled, int], many: tuple[Filled, int]) -> Row:
+def compared(number: str, what: str, role: str, address: str, few: tuple[Filled, int], many: tuple[Filled, int]) -> Row:
+    """One row: the same page on two consoles with their ports, asked in turn."""
     sides: list[tuple[Caller, list[float]]] = [(filled.caller(port, role, address), []) for filled, port in (few, many)]
     for turn in range(WARM + ROUNDS):
         for caller, times in sides:
@@ -89,7 +92,6 @@ def _compared(number: str, role: str, address: str, few: tuple[Filled, int], man
     for caller, _times in sides:
         caller.close()
     quick, slow = (percentile(times, 0.95) for _caller, times in sides)
-    what = f"p95 of {address} as {role}: {MANY} teams, {GROUPS} node groups, {NODES:,} nodes; reference: {FEW} teams"
     ratio = slow / quick
     mine, reference = f"{slow * 1000:.0f} ms", f"{quick * 1000:.0f} ms"
     return Row(number, what, mine, reference, f"{ratio:.2f}", f"<= {GOAL}", ratio <= GOAL, gauge=ratio)
