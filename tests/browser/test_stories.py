@@ -224,7 +224,7 @@ def test_an_admin_does_without_scripts(stage: Stage, open_window: Open) -> None:
     page.goto("/admin/quotas/")
     page.locator("a.btn[href*='group=h100']").click()
     page.locator("[name='percent.h100.vision']").fill("30")
-    page.locator("[name=act][value=preview]").click()
+    page.locator(".btn[name=act][value=preview]").click()
     expect(page.locator("#foretold table").first).to_contain_text("Vision")
     page.locator("[name=act][value=save]").click()
     expect(page.locator("[role=status]")).to_contain_text("are saved")
