@@ -21,6 +21,7 @@ from accounts.policy import Action
 from accounts.web import actor_of_page
 from clusters.connected import cluster_get
 from clusters.contract import NodeHealth
+from clusters.group_selectors import open_proposals
 from clusters.models import Cluster
 from clusters.nodes_cordon import closing_refusal, node_cordon, node_uncordon
 from clusters.nodes_forms import ReasonForm
@@ -87,6 +88,7 @@ def nodes(request: HttpRequest) -> HttpResponse:
     team_of = {ulid: jobs[ulid].team.name for ulid in ulids if ulid in jobs}
     letters = team_letters(team_of.values())
     context = {
+        "proposals": {} if wants_partial(request) else open_proposals(),
         "groups": [group for group in draw_groups(sheet.groups, team_of, letters) if group.nodes],
         "letters": letters,
         "show": show.value,

@@ -34,6 +34,14 @@ def test_a_proposal_says_that_it_gets_nothing_before_it_is_confirmed(visitor: Vi
     assert "Fresh" not in words(visitor("admin").get("/admin/quotas/"))
 
 
+def test_the_page_of_nodes_says_whose_nodes_are_not_there_yet(visitor: Visitors, lab: Cluster) -> None:
+    admin = visitor("admin")
+    said = words(admin.get("/admin/nodes/"))
+    assert f"1 node group of {lab.slug} is only proposed. Its nodes appear here when you confirm it." in said
+    admin.post(PAGE)
+    assert "only proposed" not in words(admin.get("/admin/nodes/"))
+
+
 def test_a_preview_names_who_joins_and_leaves_and_keeps_what_was_typed(visitor: Visitors, lab: Cluster) -> None:
     admin = visitor("admin")
     response = admin.post(f"{PAGE}fresh/", **fields(act="preview", title="Halls", labels="pool=fresh\nrack=r1"))
