@@ -49,7 +49,7 @@ def _require_unused(group: NodeGroup) -> None:
         raise DomainError("no_labels", _("No label sets the nodes of this group apart, so they cannot be put aside."))
     if Share.objects.filter(group=group, basis_points__gt=0).exists():
         raise DomainError(
-            "has_shares", _("Teams have shares of this group. First set them to 0 % in the quota editor.")
+            "has_shares", _("Teams have shares of this group. In the quota editor, first set them to 0 %.")
         )
     if Demand.objects.filter(group=group).exists():
         raise DomainError(
