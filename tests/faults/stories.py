@@ -9,7 +9,10 @@ from typing import Any
 
 from django.utils import timezone
 
-from clusters.simulation.commands import Command, EvictPod
+from clusters.backends.sandbox import driver
+from clusters.nodes_models import Maintenance
+from clusters.simulation.commands import Command, EvictPod, HoldQueue
+from clusters.simulation.world import Hold
 from jobs.domain.operations import Operation
 from tests.faults.rehearsal import Rehearsal, Step
 from tests.stage import BODY
@@ -74,6 +77,26 @@ def loses_a_pod() -> Step:
         return EvictPod(at_ms, name, 0)
 
     return Step("a pod is taken away", lambda stage: stage.send(make))
+
+
+def holds_queue(hold: Hold = Hold.HOLD) -> Step:
+    """The cluster starts nothing of the job's team, or goes on starting."""
+
+    def send(stage: Rehearsal) -> None:
+        driver.send(stage.cast.cluster, HoldQueue(driver.now_ms(), "vision", hold))
+
+    return Step(f"the queue's hold is {hold}", send)
+
+
+def plans_maintenance(node: str) -> Step:
+    """Tomorrow: a job of unknown length shall not be there then."""
+
+    def plan(stage: Rehearsal) -> None:
+        now = timezone.now()
+        times = {"created_at": now, "starts_at": now + timedelta(days=1), "ends_at": now + timedelta(days=2)}
+        Maintenance.objects.create(cluster=stage.cast.cluster, node=node, reason="firmware", **times)
+
+    return Step("maintenance is planned", plan)
 
 
 RUNNING = (rings(), *waits(1, 20))
@@ -158,6 +181,14 @@ STORIES = (
             asks(CANCEL, "queued or creating or running"), *waits(1, 5, 8),
         ),
         command="sleep 600",
+    ),
+    Story(
+        "be steered off a node while it waits, finish",
+        prologue=(holds_queue(), submits("succeeded"), rings(), *waits(1), plans_maintenance("h100-01")),
+        steps=(*waits(25, 1), holds_queue(Hold.NONE)),
+        finale=waits(1, 20, 15, 5),
+        command="sleep 15; exit 0",
+        more={"card_model": "h100"},
     ),
     Story(
         "submit in bulk, cancel in bulk",

@@ -17,9 +17,10 @@ from clusters.models import Cluster, Notice
 from clusters.nodes_models import Maintenance, NodeCordon, NodeSuspicion
 from clusters.supply_services import dataset_set, registry_set, variables_set
 from jobs.models import Attempt, Job
-from quotas.models import LocalQueue
+from quotas.models import LocalQueue, QuotaVersion
 from tests.cast import build_cast
 from tests.proposals import proposed_group
+from tests.slices import add_slices
 from tests.stage import BODY, Stage
 
 ROLES = {
@@ -49,6 +50,7 @@ def build_scene() -> Scene:
     """Put everything on stage in an empty database."""
     cast = build_cast()
     with Stage(cast) as stage:
+        add_slices(cast)
         running = stage.submit(name="runs", card_model="h100", env={"SEED": "1"})
         service = stage.submit(kind="inference", framework="pytorch", cards=1, replicas=2, name="serves")
         stage.run(40, 10)
@@ -108,6 +110,8 @@ def build_scene() -> Scene:
         "group": ["h100", "ascend-910b"],
         **{f"node_group_{act}.cluster": ["far"] for act in ("confirm", "aside", "back")},
         **{f"node_group_{act}.group": ["fresh"] for act in ("confirm", "aside", "back")},
+        "sharing_save.cluster": ["sandbox"],
+        "sharing_save.group": ["slices"],
         "username": ["eng-vision-1", "eng-vision-2", "lead-language"],
         "card_model": ["h100", "a100"],
         "beneficiary": jobs,
@@ -122,7 +126,7 @@ def build_scene() -> Scene:
         "attempt": [1],
         "cursor": ["", "0"],
     }
-    return Scene(headers, known, _bodies(jobs))
+    return Scene(headers, known, _bodies(jobs, QuotaVersion.objects.filter(cluster=cast.cluster).count()))
 
 
 def _set_outside() -> dict[str, Any]:
@@ -140,7 +144,7 @@ def _care_for_nodes(cluster: Cluster) -> Maintenance:
     return Maintenance.objects.create(cluster=cluster, node="h100-04", reason="firmware", **times)
 
 
-def _bodies(jobs: list[str]) -> dict[str, Any]:
+def _bodies(jobs: list[str], version: int) -> dict[str, Any]:
     return {
         "jobs_submit": BODY,
         "jobs_submit_many": {"jobs": [BODY, {**BODY, "name": "second"}]},
@@ -159,14 +163,14 @@ def _bodies(jobs: list[str]) -> dict[str, Any]:
         "queues_hold": {"reason": "Storage is moved"},
         "queues_drain": {"reason": "The project is over"},
         "quota_plan_save": {
-            "expected_version": 3,
+            "expected_version": version,
             "reason": "next quarter",
             "queues": {"vision": {"rank": 1, "groups": {"h100": {"basis_points": 1_000, "lend_basis_points": None}}}},
         },
-        "quota_plan_restore": {"expected_version": 3},
-        "quota_plan_adopt": {"expected_version": 3, "reason": "as it is there"},
+        "quota_plan_restore": {"expected_version": version},
+        "quota_plan_adopt": {"expected_version": version, "reason": "as it is there"},
         "quota_plan_take_over": {},
-        "quota_plan_recount": {"expected_version": 3},
+        "quota_plan_recount": {"expected_version": version},
         "node_cordon": {"reason": "a fan"},
         "node_uncordon": {"reason": "a new fan"},
         "node_trust": {"reason": "a new card"},
@@ -176,6 +180,12 @@ def _bodies(jobs: list[str]) -> dict[str, Any]:
             "starts_at": (timezone.now() + timedelta(days=1)).isoformat(),
             "ends_at": (timezone.now() + timedelta(days=2)).isoformat(),
             "reason": "firmware",
+        },
+        "sharing_save": {
+            "expected_version": 0,
+            "why": "for development",
+            "slowdown": 1_500,
+            "training": {"vision": "a course"},
         },
         "node_group_edit": {"title": "H100, hall 2", "position": 3, "dry_run": True},
         "node_group_confirm": {"title": "Fresh", "selector": {"pool": "fresh"}},

@@ -173,7 +173,7 @@ def test_what_is_decided_is_not_asked_again(cast: Cast, visitor: Visitors, decid
 
 def test_notices_come_with_their_facts(cast: Cast) -> None:
     drift(cast)
-    (told,) = Api("admin").get("notices")
+    (told,) = Api("admin").get("notices")["results"]
     assert (told["source"], told["subject"], told["cluster"]) == ("drift", "quotas", "sandbox")
     assert told["facts"]["by"] == ["kubectl-edit"] and told["text"].startswith("4 quotas are other than planned")
 

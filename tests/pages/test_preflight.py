@@ -111,9 +111,9 @@ def test_the_api_is_for_admins(cast: Cast, username: str) -> None:
 
 def test_notices_over_the_api(cast: Cast) -> None:
     worsen(cast)
-    (notice,) = Api("admin").get("notices")
+    (notice,) = Api("admin").get("notices")["results"]
     assert (notice["cluster"], notice["source"], notice["subject"]) == ("sandbox", "preflight", "gate_runs")
     assert notice["text"].startswith("Jobs are admitted: was OK, now Missing.")
     assert Api("admin").call("POST", f"notices/{notice['id']}/seen").status_code == 204
-    assert Api("admin").get("notices") == []
+    assert Api("admin").get("notices")["results"] == []
     assert Api("admin").call("POST", "notices/999999/seen").status_code == 404

@@ -344,6 +344,7 @@ ELSEWHERE = {
     ("cards", "above_limit"),
     ("cards", "above_personal_limit"),
     ("card_model", "shared_pool"),
+    ("card_model", "only_shared"),
     ("priority_reason", "required"),
     ("replicas", "out_of_range"),
     ("max_run_seconds", "no_limit"),
