@@ -17,7 +17,7 @@ from accounts.api.views import MeView
 from tests.fuzz.examples import EXAMPLES, answers, examine, keeps_to_the_description, operations, written_operations
 from tests.fuzz.scene import ROLES, Scene
 
-NEED_MORE = {"clusters_connect", "clusters_credentials", "found_queues_look", "archives_upload"}
+NEED_MORE = {"clusters_connect", "clusters_credentials", "found_queues_look", "found_queues_adopt", "archives_upload"}
 """Succeed only with an API server or a storage, which tests/api brings."""
 
 
