@@ -81,13 +81,15 @@ def limits_record(jobs: Collection[str]) -> None:
 def limits_leave(jobs: Collection[str]) -> None:
     """These are out of their queue: whoever waits has their place as soon as they hold nothing any more."""
     if jobs:
-        demands_in_order(jobs).filter(let_in__gt=0).update(let_in=0)
+        with transaction.atomic():
+            demands_in_order(jobs).filter(let_in__gt=0).update(let_in=0)
 
 
 def limits_pass_over(jobs: Collection[str], until: datetime) -> None:
     """These wait for something else until then: others go before them."""
     if jobs:
-        demands_in_order(jobs).update(asks_from=until)
+        with transaction.atomic():
+            demands_in_order(jobs).update(asks_from=until)
 
 
 def limits_outlook(local: LocalQueue, *, owner_id: int, cards: int, priority: int, now: datetime) -> KeptBack | None:
@@ -130,7 +132,7 @@ def _effect(limits: Limits, rows: Sequence[_Live]) -> LimitsEffect:
 
 
 def demands_in_order(jobs: Collection[str]) -> QuerySet[Demand]:
-    """To be changed: locked one after the other as by all, so that nobody waits for somebody who waits for them."""
+    """To be changed in a transaction: locked in the order that all keep, so that nobody waits for who waits for them."""
     rows = Demand.objects.select_for_update(no_key=True).filter(job_ulid__in=jobs).order_by("pk")
     return Demand.objects.filter(pk__in=rows.values("pk"))
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import timedelta
 from types import SimpleNamespace
 
 import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
+from clusters.nodes_models import Maintenance
 from clusters.sync import cluster_sync
 from jobs.domain.operations import Operation, Situation
 from jobs.domain.words import JobState
@@ -20,7 +22,7 @@ from jobs.reconcile.load import Loaded, load
 from jobs.reconcile.loop import reconcile_jobs, reconcile_loaded, sweep
 from jobs.services.operations import job_operate
 from jobs.services.submit import job_submit
-from quotas.models import Demand
+from quotas.models import Demand, LocalQueue
 from tests.cast import Cast, build_cast
 from tests.services.jobs.situations import LEAD, job_in, operate, preempt, until_state
 from tests.stage import BODY, Stage
@@ -72,6 +74,21 @@ def test_the_loop_waits_for_an_operation_instead_of_locking_each_other_out(open_
     assert Job.objects.get(pk=job.pk).reason_code == "held"
     sync = JobSync.objects.get(job=job)
     assert (sync.token, sync.failures, sync.last_error) == ("", 0, "")
+
+
+def test_the_loop_brings_the_transactions_that_its_locks_need(open_cast: Cast) -> None:
+    """A job of a limited queue that waits for maintenance lets others pass, and one that is held gives its place up."""
+    LocalQueue.objects.update(most_cards=8)
+    group = open_cast.groups["h100"]
+    with Stage(open_cast) as stage:
+        held = stage.submit(card_model="a100")
+        operate(stage, held, Operation.HOLD)
+        tomorrow = {"starts_at": timezone.now() + timedelta(days=1), "ends_at": timezone.now() + timedelta(days=2)}
+        Maintenance.objects.create(cluster=group.cluster, group=group, created_at=timezone.now(), **tomorrow)
+        waits = stage.submit(card_model="h100")
+        stage.run(30, 10)
+        assert [stage.job(job).reason_code for job in (held, waits)] == ["held", "waiting_for_maintenance"]
+        assert Demand.objects.get(job_ulid=waits.public_id).asks_from > timezone.now()
 
 
 def test_a_restart_during_a_step_is_looked_at_next_and_not_when_the_lease_runs_out(stage: Stage) -> None:
