@@ -132,7 +132,7 @@ def _effect(limits: Limits, rows: Sequence[_Live]) -> LimitsEffect:
 
 
 def demands_in_order(jobs: Collection[str]) -> QuerySet[Demand]:
-    """To be changed in a transaction: locked in the order that all keep, so that nobody waits for who waits for them."""
+    """To be changed in a transaction: locked in the order that all keep, so that none waits for who waits for it."""
     rows = Demand.objects.select_for_update(no_key=True).filter(job_ulid__in=jobs).order_by("pk")
     return Demand.objects.filter(pk__in=rows.values("pk"))
 
