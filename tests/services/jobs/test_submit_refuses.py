@@ -340,6 +340,7 @@ ELSEWHERE = {
     ("team", "no_queue"),
     ("card_model", "no_group"),
     ("cluster", "no_gate"),
+    ("cluster", "watched_only"),
     ("cards", "no_gang"),
     ("cards", "above_limit"),
     ("cards", "above_personal_limit"),

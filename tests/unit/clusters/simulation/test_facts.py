@@ -166,5 +166,5 @@ def test_no_fact_is_forgotten() -> None:
             for item in fields(facts):
                 values[item.name].add(getattr(facts, item.name))
         lab.pass_ms(100)
-    never_of_the_sandbox, of_services = {"foreign_owner", "unknown"}, {"admitted_pods", "stalled_since"}
+    never_of_the_sandbox, of_services = {"foreign_owner", "misfit", "unknown"}, {"admitted_pods", "stalled_since"}
     assert {name for name, seen in values.items() if len(seen) < 2} == never_of_the_sandbox | of_services
