@@ -222,16 +222,22 @@ def _group_rows(
 def _queue_use(part: _Part, divided: int, found: Sequence[Use] = ()) -> QueueUse:
     """Limits are parts of the cards that are divided, as the cluster is told them."""
     return QueueUse(
-        nominal=part.nominal,
-        used=sum(use.used for use in found),
-        reserved=sum(use.reserved for use in found),
-        pending=sum(use.pending for use in found),
-        pending_jobs=sum(use.pending_jobs for use in found),
-        pending_stopped=sum(use.pending_stopped for use in found),
-        pending_jobs_stopped=sum(use.pending_jobs_stopped for use in found),
+        part.nominal,
+        *_counts(found),
         borrow_limit=limit_in_cards(divided, part.borrow_basis_points),
         lend_limit=limit_in_cards(divided, part.lend_basis_points),
     )
+
+
+def _counts(found: Sequence[Use]) -> tuple[int, ...]:
+    """What several local queues hold and ask for together, in the order that `Use` and `QueueUse` share."""
+    if len(found) == 1:
+        return found[0][_FIRST_COUNT:]
+    return tuple(sum(column) for column in zip(*(use[_FIRST_COUNT:] for use in found), strict=True)) or _NO_COUNTS
+
+
+_FIRST_COUNT = Use._fields.index("used")
+_NO_COUNTS = (0,) * len(Use._fields[_FIRST_COUNT:])
 
 
 def _team_row(queue: _Queue, group: NodeGroup, figures: QueueBalance, basis_points: int) -> QuotaRow:

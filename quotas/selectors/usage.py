@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from django.db import connection
 
@@ -19,11 +20,11 @@ _STOPPED = "l.state IN ('held', 'draining')"
 
 _USAGE = f"""
 SELECT l.queue_id, d.local_queue_id, d.group_id,
-       COALESCE(SUM(w.cards_running), 0),
-       COALESCE(SUM(w.cards_held - w.cards_running), 0),
-       COALESCE(SUM({_WAITED_FOR}) FILTER (WHERE NOT d.held), 0),
+       COALESCE(SUM(w.cards_running), 0)::bigint,
+       COALESCE(SUM(w.cards_held - w.cards_running), 0)::bigint,
+       COALESCE(SUM({_WAITED_FOR}) FILTER (WHERE NOT d.held), 0)::bigint,
        COUNT(*) FILTER (WHERE COALESCE(w.cards_held, 0) = 0 AND NOT d.held),
-       COALESCE(SUM({_WAITED_FOR}) FILTER (WHERE NOT d.held AND {_STOPPED}), 0),
+       COALESCE(SUM({_WAITED_FOR}) FILTER (WHERE NOT d.held AND {_STOPPED}), 0)::bigint,
        COUNT(*) FILTER (WHERE COALESCE(w.cards_held, 0) = 0 AND NOT d.held AND {_STOPPED})
   FROM quotas_demand d
   JOIN quotas_localqueue l ON l.id = d.local_queue_id
@@ -34,8 +35,7 @@ SELECT l.queue_id, d.local_queue_id, d.group_id,
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
+class Use(NamedTuple):
     """Cards of one local queue in one node group. ``pending`` waits and is not held by a person; ``pending_jobs`` hold
     nothing at all, while a service may hold a part of what it asks for. Of both, ``…_stopped`` waits in local queues
     where nothing starts, because their lead holds or drains them.
@@ -56,7 +56,7 @@ def uses(groups: Collection[int] | None = None) -> list[Use]:
     """Of these groups, None = of all; the number of rows depends on queues and groups, not on jobs."""
     with connection.cursor() as cursor:
         cursor.execute(_USAGE, {"groups": None if groups is None else list(groups)})
-        return [Use(*(int(value) for value in row)) for row in cursor.fetchall()]
+        return [Use._make(row) for row in cursor.fetchall()]
 
 
 _OF_LOCAL_QUEUES = f"""
