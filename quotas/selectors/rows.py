@@ -221,12 +221,8 @@ def _group_rows(
 
 def _queue_use(part: _Part, divided: int, found: Sequence[Use] = ()) -> QueueUse:
     """Limits are parts of the cards that are divided, as the cluster is told them."""
-    return QueueUse(
-        part.nominal,
-        *_counts(found),
-        borrow_limit=limit_in_cards(divided, part.borrow_basis_points),
-        lend_limit=limit_in_cards(divided, part.lend_basis_points),
-    )
+    limits = limit_in_cards(divided, part.borrow_basis_points), limit_in_cards(divided, part.lend_basis_points)
+    return QueueUse._make((part.nominal, *_counts(found), *limits))
 
 
 def _counts(found: Sequence[Use]) -> tuple[int, ...]:
