@@ -19,11 +19,11 @@ EVERYBODYS = {
 REFUSED = (401, 403)
 CREATED = 201
 KUEUE = "kueue.x-k8s.io"
-ONCE_PER_CLUSTER = ("cohorts", "resourceflavors", "topologies", "workloadpriorityclasses")
+KEPT = ("cohorts", "topologies", "workloadpriorityclasses")
 UNUSED: dict[Account, set[Right]] = {
     Account.RUNTIME: set(),
     # for an administrator who takes the console away again by hand
-    Account.QUOTA: {("", "nodes", "list")} | {(KUEUE, kind, "delete") for kind in ONCE_PER_CLUSTER},
+    Account.QUOTA: {("", "nodes", "list")} | {(KUEUE, kind, "delete") for kind in KEPT},
     Account.NODE: set(),
 }
 """Rights that nothing uses, and why they are granted all the same."""

@@ -30,7 +30,7 @@ NEEDED: dict[Account, tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]] 
     ),
     Account.QUOTA: (
         ("kueue.x-k8s.io", _QUEUE_KINDS, ("get", "list", "create", "patch")),
-        ("kueue.x-k8s.io", ("clusterqueues", "localqueues"), ("delete",)),
+        ("kueue.x-k8s.io", ("clusterqueues", "localqueues", "resourceflavors"), ("delete",)),
         ("scheduling.k8s.io", ("priorityclasses",), ("get", "list", "create", "patch")),
         ("", ("namespaces", "services"), ("get", "list", "create", "patch")),
     ),
