@@ -17,7 +17,8 @@ from quotas.services import shares_set
 from tests.controlplane.console import Console
 from tests.controlplane.nodes import INTERCONNECT, NODES
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.every_kueue]
+pytestmark = pytest.mark.django_db(transaction=True)
+"""Not on Kueue 0.17, where a job may wait after a group was divided while another runs in it: docs/node-groups.md."""
 
 
 def nodes_of(console: Console, job: Job) -> set[str]:
