@@ -49,7 +49,15 @@ def theirs(plane: Plane) -> str:
         metadata = {"name": name, "labels": marks} | ({"namespace": namespace} if namespace else {})
         manifest = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata}
         plane.request("POST", kind.path(namespace), manifest | ({"spec": spec} if spec is not None else {}))
-    return plane.wait_for(lambda: running_pod(plane), "their job runs")
+    pod = plane.wait_for(lambda: running_pod(plane), "their job runs")
+    plane.wait_for(lambda: is_counted(plane), "their queue counts it")
+    return pod
+
+
+def is_counted(plane: Plane) -> bool:
+    """A queue's own figures come a moment after its pods."""
+    status = plane.client.find(names.CLUSTER_QUEUES.path(None, QUEUE)).get("status", {})
+    return bool(status.get("admittedWorkloads")) and bool(status.get("flavorsUsage"))
 
 
 def running_pod(plane: Plane) -> str:
