@@ -53,6 +53,8 @@ from clusters.models import Cluster, Node, ObservedWorkload
 from clusters.preflight.survey import Survey
 
 INFERENCE = "inference"
+STEER_READINGS = 3
+"""How often what the gate writes to at the same moment is read before the caller is told to come again."""
 
 
 class KueueVolcanoBackend:
@@ -162,11 +164,21 @@ class KueueVolcanoBackend:
         if found is None:
             return
         for workload in self._workloads_of(ref, found.uid):
-            path = names.WORKLOADS.path(ref.space, workload)
-            patch = workload_patch(self._client.get(path), avoid_nodes)
-            if patch is not None:
-                self._client.merge(path, patch)
+            self._steer_workload(names.WORKLOADS.path(ref.space, workload), avoid_nodes)
         self._merge(names.JOBS, ref, job_patch(avoid_nodes))
+
+    def _steer_workload(self, path: str, avoid_nodes: tuple[str, ...]) -> None:
+        """The gate writes to what waits all the time: a version that it has changed since is read again."""
+        for readings_left in reversed(range(STEER_READINGS)):
+            patch = workload_patch(self._client.get(path), avoid_nodes)
+            if patch is None:
+                return
+            try:
+                self._client.merge(path, patch)
+                return
+            except Retryable as error:
+                if error.code != "conflict" or not readings_left:
+                    raise
 
     def scale(self, ref: WorkloadRef, replicas: int) -> None:
         if self._objects.find(names.DEPLOYMENTS, ref) is not None:
