@@ -88,6 +88,7 @@ class NodeFacts:
     conditions: tuple[NodeCondition, ...] = ()  # in the order of `NodeTrouble`; empty: it is well
     labels: tuple[tuple[str, str], ...] = ()  # those by which people may choose it for a group, sorted
     offers: tuple[tuple[str, SharingMode], ...] = ()  # resources of its cards, best first; how each is shared
+    physical: int | None = None  # cards behind what is installed; None: the node does not say
 
     @property
     def schedulable(self) -> bool:

@@ -39,6 +39,9 @@ class Accelerator:
     interconnect: str = ""
     cut_beside: frozenset[str] = frozenset()
     sharing_label: str = ""
+    count_label: str = ""
+    registers: tuple[str, ...] = ()
+    most_per_card: int = 0
     model: str = ""
 
 
@@ -75,6 +78,9 @@ def _row(data: Mapping[str, Any]) -> Accelerator:
         interconnect=data.get("interconnect", ""),
         cut_beside=frozenset(data.get("cut_beside", ())),
         sharing_label=data.get("sharing_label", ""),
+        count_label=data.get("promised", {}).get("count", ""),
+        registers=tuple(data.get("registers", ())),
+        most_per_card=data.get("most_per_card", 0),
     )
 
 
@@ -118,9 +124,29 @@ def sharing_of(row: Accelerator, labels: Mapping[str, str], resources: frozenset
         return row.sharing
     if row.cut_beside & resources:
         return SharingMode.VGPU
+    if _profile_label(row, labels):
+        return SharingMode.MIG
     is_sliced = bool(row.sharing_label) and labels.get(row.sharing_label, "none") not in ("", "none")
     is_sliced |= any(labels.get(name, "").endswith("-SHARED") for name in row.model_labels)
     return SharingMode.TIME_SLICED if is_sliced else SharingMode.EXCLUSIVE
+
+
+_PROFILE = re.compile(r"-MIG-([\w.+]+?)(-SHARED)?$")
+"""At the end of a model: whole cards of this name are instances of that profile."""
+
+
+def mig_profile(row: Accelerator, resource: str, labels: Mapping[str, str]) -> str:
+    """The MIG profile that a resource counts, as `1g.10gb`; '' where it counts something else."""
+    kind = resource.rpartition("/")[2]
+    if row.sharing is SharingMode.MIG and kind.startswith("mig-"):
+        return kind.removeprefix("mig-").removesuffix(".shared")
+    return _profile_label(row, labels)
+
+
+def _profile_label(row: Accelerator, labels: Mapping[str, str]) -> str:
+    """As the label of the model says where all cards of a node are divided alike."""
+    found = (_PROFILE.search(labels.get(name, "")) for name in row.model_labels)
+    return next((match[1] for match in found if match is not None), "")
 
 
 def selector_of(row: Accelerator, labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
@@ -133,11 +159,11 @@ def model_of(row: Accelerator, resource: str, labels: Mapping[str, str]) -> str:
     """What people call the card: `A100-SXM4-80GB`, `Ascend 910B3`, `MIG 1g.10gb`; the resource's name at worst."""
     kind = resource.rpartition("/")[2]
     said = next((labels[name] for name in row.model_labels if labels.get(name)), "")
-    model = re.sub(r"^(NVIDIA|Tesla|AMD|huawei)[-_ ]+|-(SHARED|MIG-[\w.]+)$", "", said).replace("_", " ")
+    model = re.sub(r"^(NVIDIA|Tesla|AMD|huawei)[-_ ]+|(-MIG-[\w.+]+?)?(-SHARED)?$", "", said).replace("_", " ")
     if row.model:
         return row.model
-    if row.sharing is SharingMode.MIG and kind.startswith("mig-"):
-        return f"{model} MIG {kind.removeprefix('mig-')}".strip()
+    if profile := mig_profile(row, resource, labels):
+        return f"{model} MIG {profile}".strip()
     if model and row.family and row.family.lower() not in model.lower():
         return f"{row.family} {model}"
     return model or kind

@@ -18,7 +18,7 @@ from clusters.backends.kueue_volcano import names
 from clusters.backends.kueue_volcano.client import KubeClient, Missing
 from clusters.backends.kueue_volcano.lists import Followed, list_all
 from clusters.backends.kueue_volcano.quantities import whole
-from clusters.backends.kueue_volcano.wire import Node
+from clusters.backends.kueue_volcano.wire_nodes import Node
 from clusters.contract import FoundCards, FoundLocalQueue, FoundQueueFacts, FoundQueues, Unauthorized
 from common.split import largest_remainder
 

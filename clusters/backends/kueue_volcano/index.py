@@ -24,11 +24,11 @@ from clusters.backends.kueue_volcano.wire import (
     Job,
     LocalQueue,
     Meta,
-    Node,
     Pod,
     PodGroup,
     Workload,
 )
+from clusters.backends.kueue_volcano.wire_nodes import Node
 
 Key = tuple[str, int]
 """An attempt: ULID of the job, number of the attempt."""

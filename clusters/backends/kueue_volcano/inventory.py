@@ -18,7 +18,7 @@ from clusters.backends.kueue_volcano.pods import is_over, phase_of
 from clusters.backends.kueue_volcano.quantities import exact, millis, whole
 from clusters.backends.kueue_volcano.shape import ClusterShape, GroupShape
 from clusters.backends.kueue_volcano.snapshot import Snapshot
-from clusters.backends.kueue_volcano.wire import Node, Taint
+from clusters.backends.kueue_volcano.wire_nodes import Node, Taint
 from clusters.contract import (
     OUTSIDERS_MAX,
     CardHolder,
@@ -44,6 +44,7 @@ from clusters.domain.accelerators import (
     sharing_of,
 )
 from clusters.domain.membership import Claim, Described, membership, set_apart, telling_labels
+from clusters.domain.physical import Told, divided, physical_cards
 from common.names import slug as slug_for
 
 GROUP_SLUG_MAX = 40
@@ -147,12 +148,11 @@ class _Naming:
 def described(node: Node, names: Names = NO_NAMES) -> Described:
     """A node as far as its membership goes."""
     resources = _card_resources(node, names)
-    usable = frozenset(node.status.allocatable)
     offers = {}
     for resource in sorted(resources, key=lambda name: _rank(name, resources, names)):
         row = accelerator(resource, names)
         assert row is not None  # or it would be no card
-        offers[resource] = sharing_of(row, node.metadata.labels, usable)
+        offers[resource] = _sharing(node, row, resource)
     return Described(node.metadata.name, node.metadata.labels, offers)
 
 
@@ -169,8 +169,18 @@ def cards_of(node: Node, resource: str | None = None, names: Names = NO_NAMES) -
     row = accelerator(resource, names) if resource is not None else None
     if resource is None or row is None:
         return None
-    sharing = sharing_of(row, labels, frozenset(node.status.allocatable))
-    return Cards(resource, row, sharing, selector_of(row, labels), model_of(row, resource, labels))
+    return Cards(
+        resource, row, _sharing(node, row, resource), selector_of(row, labels), model_of(row, resource, labels)
+    )
+
+
+def _sharing(node: Node, row: Accelerator, resource: str) -> SharingMode:
+    """A plugin may count a card several times under a whole card's name and say so in an annotation alone."""
+    sharing = sharing_of(row, node.metadata.labels, frozenset(node.status.allocatable))
+    shares = whole(node.status.capacity.get(resource))
+    if sharing is SharingMode.EXCLUSIVE and divided(row, resource, shares, node.metadata.annotations):
+        return SharingMode.VGPU
+    return sharing
 
 
 def _card_resources(node: Node, names: Names) -> dict[str, int]:
@@ -231,10 +241,12 @@ def _node_facts(node: Node, cards: Cards | None, told: Described, snapshot: Snap
     installed = sick = outside = 0
     holders: tuple[CardHolder, ...] = ()
     outsiders: tuple[Outsider, ...] = ()
+    physical: int | None = None
     if cards is not None:
         promise = promised(node.metadata.labels)
         installed = whole(capacity.get(cards.resource)) or (promise[1] if promise is not None else 0)
         sick = max(0, installed - whole(usable.get(cards.resource)))
+        physical = _physical(node, cards, installed, told)
         holders, foreign = _holders(node, cards.resource, snapshot)
         outside = sum(pod.cards for pod in foreign)
         outsiders = tuple(sorted(foreign, key=lambda pod: (-pod.cards, pod.space, pod.pod))[:OUTSIDERS_MAX])
@@ -258,7 +270,16 @@ def _node_facts(node: Node, cards: Cards | None, told: Described, snapshot: Snap
         conditions=conditions,
         labels=tuple(telling_labels(node.metadata.labels).items()),
         offers=tuple(told.offers.items()),
+        physical=physical,
     )
+
+
+def _physical(node: Node, cards: Cards, installed: int, told: Described) -> int | None:
+    """Cards behind what the node's group counts; whole ones that it offers besides are behind none of it."""
+    whole_ones = (name for name, sharing in told.offers.items() if sharing is SharingMode.EXCLUSIVE)
+    beside = sum(whole(node.status.capacity.get(name)) for name in whole_ones if name != cards.resource)
+    said = Told(cards.resource, installed, node.metadata.labels, node.metadata.annotations, beside)
+    return physical_cards(cards.row, cards.sharing, said)
 
 
 def _conditions(node: Node, cards: Cards | None, *, sick: int) -> tuple[NodeCondition, ...]:

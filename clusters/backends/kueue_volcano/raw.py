@@ -16,12 +16,12 @@ from clusters.backends.kueue_volcano.wire import (
     Deployment,
     Job,
     LocalQueue,
-    Node,
     Pod,
     PodGroup,
     Struct,
     Workload,
 )
+from clusters.backends.kueue_volcano.wire_nodes import Node
 from clusters.contract import Retryable
 
 T = TypeVar("T")

@@ -30,7 +30,8 @@ from clusters.backends.kueue_volcano.outcomes import verdict_of
 from clusters.backends.kueue_volcano.pods import is_over
 from clusters.backends.kueue_volcano.raw import Event
 from clusters.backends.kueue_volcano.waits import Queue
-from clusters.backends.kueue_volcano.wire import Condition, Deployment, Job, Meta, Node, Pod, PodGroup, Workload
+from clusters.backends.kueue_volcano.wire import Condition, Deployment, Job, Meta, Pod, PodGroup, Workload
+from clusters.backends.kueue_volcano.wire_nodes import Node
 from clusters.contract import ObservedObject
 
 _OWNER_KINDS = {"Job": names.JOBS, "Pod": names.PODS_KIND}

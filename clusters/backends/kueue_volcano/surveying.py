@@ -30,7 +30,7 @@ from clusters.backends.kueue_volcano.inventory import cards_of
 from clusters.backends.kueue_volcano.lists import Followed, list_all
 from clusters.backends.kueue_volcano.quantities import whole
 from clusters.backends.kueue_volcano.rights import lacking_rights
-from clusters.backends.kueue_volcano.wire import Node
+from clusters.backends.kueue_volcano.wire_nodes import Node
 from clusters.contract import Rejected, Unauthorized
 from clusters.domain.accelerators import accelerator, is_known
 from clusters.preflight.survey import (
