@@ -109,9 +109,7 @@ FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
 DATABASES = {"default": database_config(read("DATABASE_URL"))}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = read("REDIS_URL")
-CACHES = {
-    "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL, "KEY_PREFIX": "sluice"}
-}
+CACHES = {"default": {"BACKEND": "common.cache.SteadyCache", "LOCATION": REDIS_URL, "KEY_PREFIX": "sluice"}}
 SESSION_ENGINE = "django.contrib.sessions.backends.db"  # an emptied cache signs nobody out
 
 # --- people -------------------------------------------------------------------

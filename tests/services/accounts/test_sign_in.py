@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
 
 import pytest
 import time_machine
@@ -12,6 +13,7 @@ from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
+from console.settings import base
 from tests.cast import PASSWORD, Cast
 
 WRONG = "not the password at all"
@@ -49,6 +51,17 @@ def test_guessing_one_persons_password_from_many_addresses_is_stopped(cast: Cast
         clock.shift(timedelta(hours=1, minutes=1))
         client = Client(REMOTE_ADDR="192.0.2.200")
         assert _sign_in(client, "eng-vision-1", PASSWORD) == 302 and _is_in(client)
+
+
+def test_without_the_cache_people_sign_in_and_guessing_is_stopped_all_the_same(cast: Cast, settings: Any) -> None:
+    """The real backend; nothing listens at its address."""
+    settings.CACHES = base.CACHES
+    with time_machine.travel(timezone.now(), tick=False):
+        assert _sign_in(Client(REMOTE_ADDR="192.0.2.9"), "eng-vision-1", PASSWORD) == 302
+        for number in range(50):
+            assert _sign_in(Client(REMOTE_ADDR=f"192.0.2.{number}"), "eng-vision-1", WRONG) == 200
+        client = Client(REMOTE_ADDR="192.0.2.200")
+        assert _sign_in(client, "eng-vision-1", PASSWORD) == 200 and not _is_in(client)
 
 
 def test_an_address_that_tries_many_names_is_stopped(cast: Cast) -> None:
