@@ -1,7 +1,7 @@
 """The cache: the broker's server, and the memory of this process while that one is away.
 
-What lies in it are counters: attempts at signing in, and second factors' codes that were used. Without the server people
-sign in all the same, and each process counts by itself, so that guessing stays limited.
+What lies in it are counters: attempts at signing in, and codes of second factors that were used. Without the server
+people sign in all the same, and each process counts by itself, so that guessing stays limited.
 """
 
 from __future__ import annotations
