@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from quotas.domain.plan import CardPart, GroupPart, PlanDiff, QueuePart
 from quotas.domain.shares import percent_text
@@ -21,27 +20,18 @@ def rules_in_words(queue: QueuePart) -> list[str]:
 
 
 def part_in_words(queue: QueuePart, cards: CardPart) -> list[str]:
-    """What follows from a team's part of one node group, one sentence each."""
-    said = []
-    if cards.nominal == 0:
-        said.append(_("It has no share here: its jobs run on idle cards only, and any owner may take those back."))
-    else:
-        said.append(_larger_jobs(queue, cards.nominal))
-    if cards.borrow_limit is not None:
+    """What follows from a team's part of one node group, one sentence each, in numbers of the group's own unit."""
+    said = [_larger_jobs(queue, cards)]
+    if cards.borrow_limit:
         said.append(
-            _("It borrows nothing.")
-            if cards.borrow_limit == 0
-            else ngettext(
-                "It borrows at most %(count)d card.", "It borrows at most %(count)d cards.", cards.borrow_limit
-            )
-            % {"count": cards.borrow_limit}
+            _("It borrows at most %(count)d, so a job of more than %(most)d can never start.")
+            % {"count": cards.borrow_limit, "most": cards.nominal + cards.borrow_limit}
         )
     if cards.lend_limit is not None and cards.lend_limit < cards.nominal:
         said.append(
             _("It lends nothing.")
             if cards.lend_limit == 0
-            else ngettext("It lends at most %(count)d card.", "It lends at most %(count)d cards.", cards.lend_limit)
-            % {"count": cards.lend_limit}
+            else _("It lends at most %(count)d.") % {"count": cards.lend_limit}
         )
     return said
 
@@ -58,26 +48,23 @@ def _takes_back(queue: QueuePart) -> list[str]:
     return [own, beyond[queue.rank]] if queue.rank else [own]
 
 
-def _larger_jobs(queue: QueuePart, nominal: int) -> str:
-    if not queue.reclaims:
-        text = ngettext(
-            "A job of more than its %(count)d card starts on idle cards only.",
-            "A job of more than its %(count)d cards starts on idle cards only.",
-            nominal,
+def _larger_jobs(queue: QueuePart, cards: CardPart) -> str:
+    """What becomes of a job that asks for more than the share."""
+    if cards.nominal == 0:
+        return (
+            _("It has no share here and borrows nothing: none of its jobs can start.")
+            if cards.borrow_limit == 0
+            else _("It has no share here: its jobs run on what is idle only, and any owner may take that back.")
         )
+    if cards.borrow_limit == 0:
+        text = _("It borrows nothing: a job of more than its %(count)d can never start.")
+    elif not queue.reclaims:
+        text = _("A job of more than its %(count)d starts on what is idle only.")
     elif queue.rank:
-        text = ngettext(
-            "A job of more than its %(count)d card borrows, so it takes only such loans.",
-            "A job of more than its %(count)d cards borrows, so it takes only such loans.",
-            nominal,
-        )
+        text = _("A job of more than its %(count)d borrows, so it takes only such loans.")
     else:
-        text = ngettext(
-            "A job of more than its %(count)d card starts on idle cards, but takes nothing back.",
-            "A job of more than its %(count)d cards starts on idle cards, but takes nothing back.",
-            nominal,
-        )
-    return text % {"count": nominal}
+        text = _("A job of more than its %(count)d starts on what is idle, but takes nothing back.")
+    return text % {"count": cards.nominal}
 
 
 def cause_in_words(version: QuotaVersion) -> str:
@@ -88,13 +75,13 @@ def cause_in_words(version: QuotaVersion) -> str:
         return _("Other cards to divide")
     if version.cause == QuotaVersion.Cause.ADOPT:
         return _("Found as it was")
-    return _("Changed")
+    return _("Edited")
 
 
 def changes_in_words(changed: PlanDiff, teams: Mapping[str, str], groups: Mapping[str, str]) -> list[str]:
     """Every difference in one line; ``teams`` and ``groups`` have the names for people."""
     said = [
-        _("%(group)s: %(before)d cards became %(after)d")
+        _("%(group)s: %(before)d to divide became %(after)d")
         % {"group": groups.get(each.group, each.group), "before": each.before, "after": each.after}
         for each in changed.groups
     ]

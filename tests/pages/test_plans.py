@@ -110,7 +110,7 @@ def test_the_history_says_what_changed_and_goes_back(cast: Cast, visitor: Visito
     admin = visitor("admin")
     save(cast, parts(vision=1_000), reason="a try")
     said = words(admin.get("/admin/quotas/sandbox/history/"))
-    assert "Changed : a try Vision, H100 NVLink: 40 % (13) became 10 % (3)" in said
+    assert "Edited : a try Vision, H100 NVLink: 40 % (13) became 10 % (3)" in said
     number = stored(cast.cluster).number
     address = f"/admin/quotas/sandbox/history/{number - 1}/"
     assert "Vision H100 NVLink 3 13" in words(admin.get(address))
@@ -126,7 +126,7 @@ def test_what_waits_for_a_word_is_a_banner_with_its_preview(cast: Cast, visitor:
     out(cast, "h100", 1)
     follow(cast)
     assert "has 24 cards that work, and 32 are divided" in words(admin.get("/admin/quotas/"))
-    assert "H100 NVLink: 32 cards became 24" in words(admin.get("/admin/quotas/sandbox/recount/"))
+    assert "H100 NVLink: 32 to divide became 24" in words(admin.get("/admin/quotas/sandbox/recount/"))
     number = str(stored(cast.cluster).number)
     assert admin.post("/admin/quotas/sandbox/recount/", expected_version=number).status_code == 302
     assert sum(cards for _points, cards in shares().values()) == 24
@@ -188,11 +188,11 @@ def test_the_rules_in_words_follow_what_is_typed(cast: Cast, visitor: Visitors) 
     said = words(visitor("admin").client.post(PLAN, fields, headers={"HX-Request": "true"}))
     assert "What these rules mean" in said
     assert "it also takes loans of low work" in said
-    assert "A job of more than its 6 cards borrows, so it takes only such loans. It borrows at most 8 cards." in said
+    assert "A job of more than its 6 borrows, so it takes only such loans. It borrows at most 8" in said
     asleep = typed(cast, percent_vision="20", percent_robotics="0", act="preview")
     said = words(visitor("admin").client.post(PLAN, asleep, headers={"HX-Request": "true"}))
-    assert "A job of more than its 6 cards starts on idle cards, but takes nothing back." in said
-    assert "It has no share here: its jobs run on idle cards only" in said
+    assert "A job of more than its 6 starts on what is idle, but takes nothing back." in said
+    assert "It has no share here: its jobs run on what is idle only" in said
 
 
 def test_the_three_meanings_of_taking_back_stand_beside_the_rules(visitor: Visitors) -> None:
