@@ -77,5 +77,12 @@ def test_no_sentence_and_no_translation_says_a_scheduler_word() -> None:
         assert said == {}
 
 
+def test_a_job_has_one_name_in_chinese() -> None:
+    """As in the glossary: who reads a page and then its document shall not look for a second thing."""
+    pages = [*(ROOT / "docs").glob("*.zh-CN.md"), ROOT / "README.zh-CN.md", *catalogues()]
+    assert len(pages) > 10
+    assert [page.name for page in pages if "作业" in page.read_text(encoding="utf-8")] == []
+
+
 def test_the_api_says_no_scheduler_word() -> None:
     assert found((ROOT / "docs" / "openapi.yaml").read_text(encoding="utf-8")) == []
