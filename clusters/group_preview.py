@@ -9,6 +9,7 @@ from clusters.domain.membership import Claim, Described, Membership, Selector, c
 from clusters.group_models import GroupProposal
 from clusters.group_nodes import claim_of, described_rows, sharing_of_group
 from clusters.models import Cluster, Node, NodeGroup
+from clusters.selectors import known_sum
 
 LABELS_SHOWN = 40
 
@@ -19,6 +20,7 @@ class NodeFigures:
 
     installed: int
     held: int
+    physical: int | None  # cards behind what is installed; None: it does not say
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,9 @@ class Picture:
     def cards(self, names: Iterable[str]) -> int:
         return sum(self.figures[name].installed for name in names)
 
+    def physical(self, names: Iterable[str]) -> int | None:
+        return known_sum(self.figures[name].physical for name in names)
+
     def held(self, names: Iterable[str]) -> int:
         return sum(self.figures[name].held for name in names)
 
@@ -79,13 +84,13 @@ def picture_of(cluster: Cluster) -> Picture:
     rows = list(
         Node.objects.filter(cluster=cluster)
         .order_by("name")
-        .values_list("name", "labels", "offers", "installed", "outside", "holders")
+        .values_list("name", "labels", "offers", "installed", "outside", "physical", "holders")
     )
     return Picture(
         nodes={node.name: node for node in described_rows((name, labels, offers) for name, labels, offers, *_ in rows)},
         figures={
-            name: NodeFigures(installed, outside + sum(holder["cards"] for holder in holders))
-            for name, _labels, _offers, installed, outside, holders in rows
+            name: NodeFigures(installed, outside + sum(holder["cards"] for holder in holders), physical)
+            for name, _labels, _offers, installed, outside, physical, holders in rows
         },
         groups={row.slug: row for row in NodeGroup.objects.filter(cluster=cluster).select_related("confirmed_by")},
         proposals={row.slug: row for row in GroupProposal.objects.filter(cluster=cluster).select_related("decided_by")},

@@ -32,6 +32,7 @@ class GroupRow:
     nodes: tuple[str, ...]
     cards: int
     held: int
+    physical: int | None  # cards behind ``cards``; None: some node does not say
 
     @property
     def sharing_label(self) -> str | Promise:
@@ -122,7 +123,7 @@ def _view(cluster: Cluster, picture: Picture) -> GroupsView:
 
     def row_of(row: NodeGroup | GroupProposal, state: str, nodes: frozenset[str]) -> GroupRow:
         names = tuple(sorted(nodes))
-        return GroupRow(row, state, names, picture.cards(names), picture.held(names))
+        return GroupRow(row, state, names, picture.cards(names), picture.held(names), picture.physical(names))
 
     return GroupsView(
         cluster=cluster,

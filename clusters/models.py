@@ -101,6 +101,8 @@ class Node(models.Model):
     health = models.CharField(max_length=16, choices=[(health.value, health.value) for health in NodeHealth])
     installed = models.PositiveIntegerField()
     sick = models.PositiveIntegerField(default=0)
+    physical = models.PositiveIntegerField(null=True)  # cards behind what is installed; None: it does not say
+    parts = models.JSONField(default=list, db_default=[])  # of virtual cards, as `CardPart` has it
     outside = models.PositiveIntegerField(default=0)
     outsiders = models.JSONField(default=list, db_default=[])  # [{pod, space, scheduler, cards}] of no queue, cut short
     since = models.DateTimeField(null=True, blank=True)

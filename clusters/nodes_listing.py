@@ -18,7 +18,7 @@ from accounts.policy import Action, require
 from clusters.contract import NodeHealth
 from clusters.models import Cluster, Node, NodeGroup
 from clusters.nodes_selectors import Key
-from clusters.selectors import GroupSums, GroupView, NodeView, node_view
+from clusters.selectors import GroupSums, GroupView, NodeView, known_sum, node_view
 from common.texts import storable
 
 NODES_ON_A_SHEET = 200
@@ -113,11 +113,14 @@ def _filters(suspected: Collection[Key]) -> Mapping[NodeFilter, Q]:
 def _sums() -> dict[int, GroupSums]:
     """By the key of the group, from one row for each number of free cards."""
     figures = {f"sum_{name}": Sum(name) for name in ("installed", "used", "reserved", "ending", "outside", "out")}
-    rows: Any = Node.objects.exclude(group=None).values("group_id", "free").annotate(nodes=Count("pk"), **figures)
+    rows: Any = Node.objects.exclude(group=None).values("group_id", "free")
+    rows = rows.annotate(nodes=Count("pk"), known=Sum("physical", default=0), told=Count("physical"), **figures)
     found: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     by_free: dict[int, dict[int, int]] = defaultdict(dict)
+    physical: dict[int, list[int | None]] = defaultdict(list)
     for row in rows.order_by(F("free").desc()):
         by_free[row["group_id"]][row["free"]] = row["nodes"]
         for name in figures:
             found[row["group_id"]][name.removeprefix("sum_")] += row[name]
-    return {pk: GroupSums(**sums, by_free=by_free[pk]) for pk, sums in found.items()}
+        physical[row["group_id"]].append(row["known"] if row["told"] == row["nodes"] else None)
+    return {pk: GroupSums(**sums, by_free=by_free[pk], physical=known_sum(physical[pk])) for pk, sums in found.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -57,6 +57,7 @@ class NodeView:
     holders: tuple[dict[str, object], ...]
     conditions: tuple[dict[str, str | None], ...] = ()  # [{trouble, since, detail}], the worst first
     held_since: datetime | None = None  # since then as many cards as now have been held
+    physical: int | None = None  # cards behind what is installed; None: it does not say
 
     @property
     def is_open(self) -> bool:
@@ -82,6 +83,16 @@ class NodeView:
         return self.free > 0 and self.holds_nothing
 
 
+def known_sum(counts: Iterable[int | None]) -> int | None:
+    """The sum where every part of it is known; None otherwise."""
+    total = 0
+    for count in counts:
+        if count is None:
+            return None
+        total += count
+    return total
+
+
 def node_view(node: Node, group_slug: str) -> NodeView:
     """One node's row and the split of its cards."""
     cards = node_cards(
@@ -103,6 +114,7 @@ def node_view(node: Node, group_slug: str) -> NodeView:
         holders=tuple(node.holders),
         conditions=tuple(node.conditions),
         held_since=node.held_since,
+        physical=node.physical,
     )
 
 
@@ -117,6 +129,7 @@ class GroupSums:
     outside: int
     out: int
     by_free: Mapping[int, int]
+    physical: int | None = None  # None: not known of every node
 
     @property
     def free(self) -> int:
@@ -170,6 +183,11 @@ class GroupView:
     @property
     def out(self) -> int:
         return self.total("out")
+
+    @property
+    def physical(self) -> int | None:
+        """Cards behind what is installed; None where some node does not say."""
+        return self.sums.physical if self.sums is not None else known_sum(node.physical for node in self.nodes)
 
     @property
     def largest_free_block(self) -> int:

@@ -20,7 +20,7 @@ from clusters.contract import NodeHealth, SharingMode
 from clusters.domain.packing import Gang, unusable
 from clusters.domain.water import FIGURES, Level, NodeSplit, level_of, total
 from clusters.models import Cluster, NodeGroup
-from clusters.selectors import free_blocks
+from clusters.selectors import free_blocks, known_sum
 from clusters.waiting import Waiting
 from clusters.water_models import WaterDay, WaterHour, WaterSample
 
@@ -43,6 +43,7 @@ class GroupLevel:
     largest_waiting: Gang | None
     nodes: int
     held_on_lost: int  # held cards on nodes that do not answer
+    physical: int | None  # cards behind the capacity; None: some node does not say
 
     @property
     def is_shared(self) -> bool:
@@ -63,6 +64,15 @@ class ClusterLevel:
     def waiting(self) -> int:
         """Whole cards that waiting jobs ask for."""
         return sum(row.waiting for row in self.groups if not row.is_shared)
+
+    @property
+    def has_shares(self) -> bool:
+        return any(row.is_shared for row in self.groups)
+
+    @property
+    def physical(self) -> int | None:
+        """Whole cards and those behind shares; None where that is not known of every group."""
+        return known_sum(row.physical if row.is_shared else row.level.capacity for row in self.groups)
 
     @property
     def by_vendor(self) -> dict[str, int]:
@@ -106,6 +116,8 @@ def group_levels(waiting: Waiting) -> list[GroupLevel]:
         **{f"sum_{name}": Sum(f"nodes__{name}", default=0) for name in _SUMMED},
         sum_lost=Sum(_HELD, filter=Q(nodes__health=NodeHealth.DOWN.value), default=0),
         node_count=Count("nodes"),
+        sum_physical=Sum("nodes__physical", default=0),
+        told_physical=Count("nodes__physical"),
         blocks=free_blocks(),
     )
     return [_group_level(row, waiting.get(row.pk, ())) for row in summed.filter(node_count__gt=0)]
@@ -126,6 +138,7 @@ def _group_level(row: Any, waiting: Sequence[Gang]) -> GroupLevel:
         largest_waiting=max(waiting, key=lambda gang: (gang.size, gang.cards), default=None),
         nodes=row.node_count,
         held_on_lost=row.sum_lost,
+        physical=row.sum_physical if row.told_physical == row.node_count else None,
     )
 
 

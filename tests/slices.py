@@ -16,9 +16,11 @@ SLICES = NODES * SLICES_PER_NODE
 
 
 def add_slices(cast: Cast, slug: str = "slices") -> NodeGroup:
-    """Two nodes of 14 slices each."""
+    """Two nodes of 14 slices each, of two cards that are cut into seven."""
     nodes = tuple(NodeDef(f"{slug}-{number:02}", slug, SLICES_PER_NODE) for number in range(1, NODES + 1))
-    words = Group(slug, "A100 slices", "nvidia", "A100 1g.10gb", "", sharing="mig", unit="slice", position=3)
+    words = Group(
+        slug, "A100 slices", "nvidia", "A100 1g.10gb", "", sharing="mig", unit="slice", shares_per_card=7, position=3
+    )
     driver.send(cast.cluster, SetNodes(driver.now_ms(), nodes, (words,)))
     assert cluster_sync(cast.cluster)
     group = cast.cluster.groups.get(slug=slug)

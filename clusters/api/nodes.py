@@ -57,6 +57,9 @@ class NodeOut(serializers.Serializer[Any]):
     name = serializers.CharField()
     health = serializers.ChoiceField(choices=[health.value for health in NodeHealth])
     installed = serializers.IntegerField()
+    physical = serializers.IntegerField(
+        allow_null=True, help_text="Cards behind what is installed; null: the node does not say."
+    )
     used = serializers.IntegerField()
     reserved = serializers.IntegerField()
     ending = serializers.IntegerField()
@@ -83,6 +86,7 @@ class GroupOut(serializers.Serializer[Any]):
     sharing = serializers.CharField()
     unit = serializers.CharField()
     cards_per_node = serializers.IntegerField()
+    physical = serializers.IntegerField(allow_null=True, help_text="Of all its nodes; null: not known of every one.")
     nodes = NodeOut(many=True)
 
 
@@ -130,6 +134,7 @@ class GroupsView(APIView):
                     "sharing": view.group.sharing,
                     "unit": view.group.unit,
                     "cards_per_node": view.group.cards_per_node,
+                    "physical": view.physical,
                     "nodes": [_node(node, marks.care_of(view.cluster, node)) for node in view.nodes],
                 }
                 for view in group_views(viewer=actor)

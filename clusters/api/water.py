@@ -48,6 +48,9 @@ class GroupLevelOut(LevelOut):
     title = serializers.CharField()
     unit = serializers.CharField()
     is_shared = serializers.BooleanField(help_text="Slices of cards: in no sum of cards.")
+    physical = serializers.IntegerField(
+        allow_null=True, help_text="Cards behind the capacity; null: not known of every node."
+    )
     nodes = serializers.IntegerField()
     waiting = serializers.IntegerField(help_text="Asked for by queued jobs.")
     unusable_exact = serializers.BooleanField(help_text="False: at least so many are unusable.")
@@ -62,6 +65,9 @@ class WaterLevelOut(serializers.Serializer[Any]):
     read_at = serializers.DateTimeField(allow_null=True)
     is_stale = serializers.BooleanField(help_text="The cluster does not answer: figures of the last look.")
     cards = LevelOut(allow_null=True, help_text="The sum of whole cards of all vendors; null where there are none.")
+    physical = serializers.IntegerField(
+        allow_null=True, help_text="Whole cards and those behind shares; null: not known of every node group."
+    )
     vendors = serializers.DictField(
         child=serializers.IntegerField(), help_text="Whole cards of each vendor, of which that sum is."
     )
@@ -111,6 +117,7 @@ def _now(found: ClusterLevel) -> dict[str, Any]:
         "read_at": found.cluster.synced_at,
         "is_stale": found.stale,
         "cards": _level(found.cards) if found.cards else None,
+        "physical": found.physical,
         "vendors": found.by_vendor,
         "node_groups": [_group(row) for row in found.groups],
     }
@@ -121,7 +128,7 @@ def _level(level: Level) -> dict[str, Any]:
 
 
 def _group(row: GroupLevel) -> dict[str, Any]:
-    names = ("is_shared", "nodes", "waiting", "unusable_exact", "free_blocks", "held_on_lost")
+    names = ("is_shared", "physical", "nodes", "waiting", "unusable_exact", "free_blocks", "held_on_lost")
     about = {"node_group": row.group.slug, "title": row.group.title, "unit": row.group.unit}
     return {**about, **_level(row.level), **{name: getattr(row, name) for name in names}}
 

@@ -87,6 +87,7 @@ class Group:
     interconnect: str = ""
     sharing: str = "exclusive"
     unit: str = "card"
+    shares_per_card: int = 0  # of slices; 0: nobody says
     position: int = 0  # in lists; then by name
 
 

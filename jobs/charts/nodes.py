@@ -14,8 +14,8 @@ from clusters.selectors import GroupView, NodeView
 BAR_TOP = 16
 BAR_HEIGHT = 56
 """Pixels of the picture of free cards: room for the number above the highest bar, and that bar."""
-CARDS_OF_A_SLICED_NODE = 8
-"""Slices are drawn in a column per card; a node that cuts its cards has eight of them."""
+COLUMNS_OF_SLICES = 40
+"""Slices are drawn in a column per card where it is known how many there are; else in so many columns at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def scattered(view: GroupView) -> str:
 def _node(node: NodeView, team_of: Mapping[str, str], letters: Mapping[str, str], is_sliced: bool) -> NodeDrawing:
     squares = tuple(_squares(node, team_of, letters))
     note, icon, alarm = _note(node)
-    per_column = -(-len(squares) // CARDS_OF_A_SLICED_NODE) or 1
+    per_column = -(-len(squares) // (node.physical or COLUMNS_OF_SLICES)) or 1
     columns = tuple(squares[start : start + per_column] for start in range(0, len(squares), per_column))
     return NodeDrawing(
         node=node,

@@ -75,6 +75,9 @@ class NodeGroupOut(serializers.Serializer[Any]):
     position = serializers.IntegerField(allow_null=True)
     nodes = serializers.IntegerField()
     capacity = serializers.IntegerField(help_text="In the group's own unit.")
+    physical = serializers.IntegerField(
+        allow_null=True, help_text="Cards behind the capacity; null: not known of every node."
+    )
     held = serializers.IntegerField()
     version = serializers.IntegerField()
     confirmed_at = serializers.DateTimeField(allow_null=True)
@@ -234,6 +237,7 @@ def _body(group: GroupRow) -> dict[str, Any]:
         "position": confirmed.position if confirmed else None,
         "nodes": len(group.nodes),
         "capacity": group.cards,
+        "physical": group.physical,
         "held": group.held,
         "confirmed_at": confirmed.confirmed_at if confirmed else None,
         "confirmed_by": confirmed.confirmed_by.username if confirmed and confirmed.confirmed_by else "",

@@ -253,6 +253,14 @@ def _most_common(values: Iterable[int]) -> int:
     return max(counts, key=lambda value: (counts[value], value))
 
 
+def _physical(world: World, node: Node) -> int | None:
+    """Cards behind what the node counts, where its group says how many shares one has."""
+    group = world.groups.get(node.group or "")
+    if group is None or group.sharing == SharingMode.EXCLUSIVE.value:
+        return node.cards
+    return -(-node.cards // group.shares_per_card) if group.shares_per_card else None
+
+
 def node_facts(world: World) -> tuple[NodeFacts, ...]:
     """All nodes by name. Cards promised by the gate to pods that are not there yet are held, not running."""
     holders = _holders(world)
@@ -269,6 +277,7 @@ def node_facts(world: World) -> tuple[NodeFacts, ...]:
             holders=tuple(holders[node.name]),
             outside=node.outside,
             conditions=_conditions(node),
+            physical=_physical(world, node),
         )
         for _, node in sorted(world.nodes.items())
     )

@@ -40,7 +40,9 @@ GROUPS = (
     Group(H100, "H100 NVLink", "nvidia", "H100", "NVLink", position=0),
     Group(A100, "A100 PCIe", "nvidia", "A100", "PCIe", position=1),
     Group(ASCEND, "Ascend 910B", "ascend", "Ascend 910B", "HCCS", position=2),
-    Group(SLICES, "A100 slices", "nvidia", "A100 1g.10gb", "", sharing="mig", unit="slice", position=3),
+    Group(
+        SLICES, "A100 slices", "nvidia", "A100 1g.10gb", "", sharing="mig", unit="slice", shares_per_card=7, position=3
+    ),
 )
 _COUNTS = {H100: (4, 8), A100: (4, 8), ASCEND: (2, 8), SLICES: (2, 56)}
 """Nodes and units per node; a slice node has eight cards cut into seven."""

@@ -131,9 +131,13 @@ def test_the_corner_of_a_node_says_what_matters_most(figures: dict[str, Any], no
     assert (drawn.note, drawn.alarm) == (note, alarm)
 
 
-def test_slices_stand_in_a_column_for_each_card() -> None:
-    drawn = _node(node(installed=56, used=40, free=16, holders=(holder(40),)), {}, {}, is_sliced=True)
-    assert [len(column) for column in drawn.columns] == [7] * 8
+@pytest.mark.parametrize(("physical", "columns"), [(8, [7] * 8), (2, [28] * 2), (None, [2] * 28)])
+def test_slices_stand_in_a_column_for_each_card_where_it_is_known_how_many_there_are(
+    physical: int | None, columns: list[int]
+) -> None:
+    sliced = node(installed=56, used=40, free=16, holders=(holder(40),), physical=physical)
+    drawn = _node(sliced, {}, {}, is_sliced=True)
+    assert [len(column) for column in drawn.columns] == columns
     assert drawn.squares == ()
 
 
