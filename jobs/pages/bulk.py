@@ -78,7 +78,10 @@ class Row:
 @signed_in
 @require_POST
 def operate(request: HttpRequest) -> HttpResponse:
-    """Ask first; with ``confirmed`` do it. Jobs that moved on meanwhile are decided as they stand then."""
+    """Ask first; with ``confirmed`` do it. Jobs that moved on meanwhile are decided as they stand then.
+
+    But for one that would lose work by now, and would not have when that was asked: then the question comes again.
+    """
     actor = actor_of_page(request)
     operation = _operation(request.POST.get("operation", ""))
     ids = request.POST.getlist("ids")
@@ -89,6 +92,9 @@ def operate(request: HttpRequest) -> HttpResponse:
     form = _form_of(request, actor, operation, outlooks)
     if "confirmed" not in request.POST:
         return _question(request, operation, outlooks, form)
+    if "loses" in request.POST and not _losing(outlooks) <= set(request.POST["loses"].split()):
+        messages.warning(request, _("Jobs have moved on since you were asked. This is what happens now."))
+        return _question(request, operation, outlooks, form, status=409)
     data = form.data_for_service() if form is not None and form.is_valid() else {}
     try:
         results = jobs_operate(actor=actor, operation=operation, ids=ids, data=data)
@@ -108,6 +114,11 @@ def _operation(word: str) -> Operation:
     if operation is None:
         raise NotFound("not_found", _("There is no such operation."))
     return operation
+
+
+def _losing(outlooks: list[Outlook]) -> set[str]:
+    """Ids of the jobs that would lose work."""
+    return {outlook.public_id for outlook in outlooks if outlook.found is not None and outlook.found.loses_work}
 
 
 def _form_of(
@@ -136,13 +147,15 @@ def _question(
 ) -> HttpResponse:
     rows = [_row(outlook) for outlook in outlooks]
     wording = WORDINGS[operation]
+    losing = _losing(outlooks)
     context = {
         "operation": operation.value,
         "title": wording.title,
         "do_label": wording.do_label,
         "rows": rows,
         "changing": [row for row in rows if row.changes],
-        "risky": wording.risky or any(outlook.found and outlook.found.loses_work for outlook in outlooks),
+        "losing": " ".join(sorted(losing)),
+        "risky": wording.risky or bool(losing),
         "form": form,
         "back_url": _back(request),
     }

@@ -134,8 +134,7 @@ def operate(request: HttpRequest, public_id: str, operation: Operation) -> HttpR
     question = _Question(request, job, operation, _form_of(request, actor, job, operation))
     if request.method != "POST":
         return question.page()
-    effect = cell_of(operation, job).effect
-    if effect is not None and request.POST.get("effect", effect.value) != effect.value:
+    if _is_more_than_was_asked(request, cell_of(operation, job)):
         moved_on = _("The job has moved on since you were asked. This is what happens now.")
         return question.page(note=moved_on, status=409)
     form = question.form
@@ -150,6 +149,15 @@ def operate(request: HttpRequest, public_id: str, operation: Operation) -> HttpR
         return question.page(note=str(error.message), status=error.status)
     messages.success(request, str(wording_of(operation, job).done))
     return redirect("jobs:detail", job.public_id)
+
+
+def _is_more_than_was_asked(request: HttpRequest, found: Cell) -> bool:
+    """Is it something else by now, or does it lose work that it would not have lost? A second click is neither."""
+    if found.effect is None or found.effect is Effect.NO_CHANGE:
+        return False
+    asked = request.POST
+    loses_more = found.loses_work and asked.get("loses_work", "yes") != "yes"
+    return loses_more or asked.get("effect", found.effect.value) != found.effect.value
 
 
 def _form_of(request: HttpRequest, actor: Actor, job: Job, operation: Operation) -> _Form | None:
@@ -181,7 +189,7 @@ class _Question:
             "effects": effects_of(found),
             "note": note or refusal,
             "is_possible": found.effect is not None,
-            "hidden": [("effect", found.effect.value)] if found.effect else [],
+            "hidden": _asked(found),
             "form": self.form if found.effect else None,
             "action_url": reverse("jobs:operate", args=[job.public_id, operation.value]),
             "back_url": reverse("jobs:detail", args=[job.public_id]),
@@ -192,6 +200,13 @@ class _Question:
         heading = "h2" if wants_partial(self.request) else "h1"
         context = {"job": job, "confirm": confirm, "heading": heading}
         return render_page(self.request, "jobs/operate.html", context, partial="question", status=status)
+
+
+def _asked(found: Cell) -> list[tuple[str, str]]:
+    """What the question says, to be compared with what would happen when it is answered."""
+    if found.effect is None:
+        return []
+    return [("effect", found.effect.value), ("loses_work", "yes" if found.loses_work else "no")]
 
 
 def effects_of(found: Cell) -> list[tuple[str, str]]:

@@ -46,6 +46,18 @@
     if (form) form.requestSubmit();
   });
 
+  /* ---- a double click is one click ---- */
+
+  const DOUBLE_CLICK_MS = 2000;
+  const sentAt = new WeakMap(); // form -> when
+
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (form.getAttribute("method") !== "post" || event.defaultPrevented) return;
+    if (Date.now() - (sentAt.get(form) ?? 0) < DOUBLE_CLICK_MS) event.preventDefault();
+    else sentAt.set(form, Date.now());
+  });
+
   /* ---- confirmations: the page of the question is fetched into the dialog ---- */
 
   document.addEventListener("htmx:afterSwap", (event) => {

@@ -13,7 +13,7 @@ from accounts.models import AuditEvent
 from jobs.models import Job
 from tests.cast import Cast
 from tests.pages.visitor import Visitor, field_error, html, words
-from tests.services.jobs.situations import fill
+from tests.services.jobs.situations import fill, until
 from tests.stage import Stage
 
 Visitors = Callable[[str | None], Visitor]
@@ -91,6 +91,21 @@ def test_what_was_confirmed_is_done_and_leads_back_to_the_list(stage: Stage, vis
     assert set(Job.objects.values_list("desired", flat=True)) == {"cancel"}
     assert AuditEvent.objects.filter(action="job.cancel").count() == 3
     assert "It is asked for 3 jobs." in words(engineer.get("/jobs/"))
+
+
+def test_a_job_that_has_work_to_lose_by_now_is_asked_about_again(stage: Stage, visitor: Visitors) -> None:
+    engineer = visitor("eng-vision-1")
+    runs = stage.submit(command="sleep 600")
+    question = ask(engineer, "cancel", runs)
+    asked = re.findall(r'name="loses" value="([^"]*)"', html(question))
+    assert asked == [""]
+    until(stage, runs, lambda job: job.state == "running")
+    again = ask(engineer, "cancel", runs, confirmed="yes", loses=asked[0])
+    assert again.status_code == 409 and not Job.objects.filter(desired="cancel").exists()
+    assert "Jobs have moved on since you were asked." in words(again)
+    assert re.findall(r'name="loses" value="([^"]*)"', html(again)) == [runs.public_id]
+    assert ask(engineer, "cancel", runs, confirmed="yes", loses=runs.public_id).status_code == 302
+    assert stage.job(runs).desired == "cancel"
 
 
 def test_those_that_moved_on_meanwhile_are_named_with_the_reason(stage: Stage, visitor: Visitors) -> None:

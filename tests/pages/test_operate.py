@@ -109,6 +109,32 @@ def test_a_requeue_says_that_the_place_and_the_work_are_lost(stage: Stage, visit
     assert "Attempt 2" in said and "Stopped to be requeued" in said
 
 
+def _asked(text: str) -> dict[str, str]:
+    fields = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', text))
+    return {name: value for name, value in fields.items() if name != "csrfmiddlewaretoken"}
+
+
+@pytest.mark.parametrize("operation", ["cancel", "requeue"])
+def test_a_question_about_a_waiting_job_is_asked_again_once_the_job_runs(
+    stage: Stage, visitor: Visitors, operation: str
+) -> None:
+    """A page left open over night: its yes was to a job that had nothing to lose."""
+    blocker = fill(stage)
+    job, engineer = stage.submit(card_model="h100", command="sleep 6000"), visitor("eng-vision-1")
+    stage.run(4)
+    question = html(engineer.get(page(job, f"{operation}/")))
+    assert "Work since the last checkpoint is lost." not in question
+    visitor("eng-vision-2").post(page(blocker, "cancel/"))
+    until(stage, job, lambda now: now.state == "running")
+    again = engineer.post(page(job, f"{operation}/"), **_asked(question))
+    assert again.status_code == 409 and stage.job(job).desired == "run"
+    assert "The job has moved on since you were asked." in words(again)
+    assert "Work since the last checkpoint is lost." in words(again)
+    assert engineer.post(page(job, f"{operation}/"), **_asked(html(again))).status_code == 302
+    second_click = engineer.post(page(job, f"{operation}/"), **_asked(html(again)))
+    assert second_click.status_code == 302
+
+
 def test_a_priority_is_chosen_up_to_ones_maximum(stage: Stage, visitor: Visitors) -> None:
     job = stage.submit(cards=32)
     engineer, lead = visitor("eng-vision-1"), visitor("lead-vision")
