@@ -28,7 +28,9 @@ from quotas.limits import demands_in_order
 from quotas.models import Demand, LocalQueue, QuotaVersion, Share, TeamQueue
 from quotas.plans.aside import cards_aside
 from quotas.plans.errors import sentence
-from quotas.plans.store import Act, Stored, cards_of_change, divided_cards, locked, write
+from quotas.plans.preview import PlanPreview, division_preview
+from quotas.plans.services import expected
+from quotas.plans.store import Act, Stored, cards_of_change, divided_cards, locked, stored, write
 from quotas.selectors.local_queues import local_queue_plans
 from quotas.selectors.sharing import slowdowns
 
@@ -76,16 +78,18 @@ def shares_equal(*, actor: Actor) -> None:
 
 
 @transaction.atomic
-def shares_set(*, actor: Actor | None, group: NodeGroup, basis_points: Mapping[int, int]) -> None:
+def shares_set(
+    *, actor: Actor | None, group: NodeGroup, basis_points: Mapping[int, int], expected_version: int | None = None
+) -> None:
     """Set the shares of one node group by team queue id; the rest of 100 % is the common pool (decision 55).
 
     Queues that are left out keep theirs. The change is a version of the cluster's plan like any other. Raises
-    NotAllowed, InvalidInput (negative, finer than 0.1 %, or more than 100 % together).
+    NotAllowed, InvalidInput (negative, finer than 0.1 %, or more than 100 % together), and ChangedMeanwhile where
+    ``expected_version`` is no longer the newest.
     """
     if actor is not None:
         require(actor, Action.SHARES_MANAGE)
-    before = locked(group.cluster)
-    names = {pk: name for name, pk in before.queue_ids.items()}
+    before = locked(group.cluster) if expected_version is None else expected(group.cluster, expected_version)
     act = Act(
         "shares.set",
         QuotaVersion.Cause.EDIT,
@@ -93,18 +97,35 @@ def shares_set(*, actor: Actor | None, group: NodeGroup, basis_points: Mapping[i
         target=("group", group.slug),
         detail={"shares": {str(queue_id): points for queue_id, points in basis_points.items()}},
     )
-    named = {names[queue_id]: points for queue_id, points in basis_points.items()}
-    _write_points(group.cluster, before, {group.slug: named}, act)
+    _write_points(group.cluster, before, _points_of(before, group, basis_points), act)
+
+
+def shares_preview(*, viewer: Actor, group: NodeGroup, basis_points: Mapping[int, int]) -> PlanPreview:
+    """What setting the shares of one node group would do. Raises as :func:`shares_set`."""
+    require(viewer, Action.SHARES_MANAGE)
+    before = stored(group.cluster)
+    after = _division(group.cluster, before, _points_of(before, group, basis_points))
+    return division_preview(group.cluster, before, after)
+
+
+def _points_of(before: Stored, group: NodeGroup, basis_points: Mapping[int, int]) -> dict[str, dict[str, int]]:
+    names = {pk: name for name, pk in before.queue_ids.items()}
+    return {group.slug: {names[queue_id]: points for queue_id, points in basis_points.items()}}
 
 
 def _write_points(cluster: Cluster, before: Stored, points: Mapping[str, Mapping[str, int]], act: Act) -> None:
     """Write percents by group and queue, and leave limits and rules as they are."""
+    write(cluster, before, _division(cluster, before, points), act)
+
+
+def _division(cluster: Cluster, before: Stored, points: Mapping[str, Mapping[str, int]]) -> Division:
+    """What percents by group and queue come to. Raises InvalidInput."""
     plan = with_points(before.division.plan, points)
     found = problems(plan, before.division.plan, queues=before.queue_ids, groups=before.group_ids)
     if found:
         each = min(found, key=lambda problem: problem.code != "above_whole")
         raise InvalidInput([FieldProblem("shares", each.code, sentence(each))])
-    write(cluster, before, Division(plan, cards_of_change(cluster, before, points), before.aside), act)
+    return Division(plan, cards_of_change(cluster, before, points), before.aside)
 
 
 def quota_plan(cluster: Cluster) -> QuotaPlan:

@@ -17,7 +17,7 @@ from accounts.api.base import actor_of_request
 from clusters.connected import cluster_get
 from clusters.nodes_maintenance import maintenance_cancel, maintenance_plan, maintenances_shown
 from clusters.nodes_models import Maintenance
-from common.api import errors, object_body
+from common.api import errors, known_body
 from common.errors import FieldProblem, InvalidInput
 
 
@@ -70,7 +70,7 @@ class MaintenancesView(APIView):
     def post(self, request: Request) -> Response:
         """Plan maintenance: jobs that would not end before are placed elsewhere, and its nodes are closed meanwhile."""
         actor = actor_of_request(request)
-        body = object_body(request)
+        body = known_body(request, MaintenanceIn)
         dry_run = body.get("dry_run", False)
         if not isinstance(dry_run, bool):
             raise InvalidInput([FieldProblem("dry_run", "not_a_boolean", _("Send true or false."))])

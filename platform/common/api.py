@@ -16,8 +16,9 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler as drf_exception_handler
 from rest_framework.views import set_rollback
 
-from common.errors import DomainError, error_body
+from common.errors import DomainError, FieldProblem, InvalidInput, error_body
 from common.pages import BadCursor, Page
+from common.texts import storable
 
 
 class ErrorOut(serializers.Serializer[Any]):
@@ -114,6 +115,19 @@ def page_of(name: str, row: type[serializers.Serializer[Any]]) -> serializers.Se
             "results": row(many=True),
         },
     )
+
+
+def known_body(request: Request, known: type[serializers.Serializer[Any]]) -> dict[str, Any]:
+    """The same with the fields of ``known`` alone: where `dry_run` is misspelt, nothing may be changed.
+
+    Raises ParseError, and InvalidInput for every other field.
+    """
+    body = object_body(request)
+    unknown = sorted(set(body) - set(field_names(known)))
+    if unknown:
+        message = _("This field is not known. Check its spelling.")
+        raise InvalidInput([FieldProblem(storable(name), "unknown_field", message) for name in unknown])
+    return body
 
 
 def object_body(request: Request) -> dict[str, Any]:

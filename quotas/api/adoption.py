@@ -15,13 +15,13 @@ from rest_framework.views import APIView
 from accounts.api.base import actor_of_request
 from clusters.connected import cluster_get
 from clusters.models import Cluster, ClusterMode
-from common.api import errors, object_body
+from common.api import errors, known_body, object_body
 from common.errors import FieldProblem, InvalidInput
 from quotas.adopting import Choice, FoundView, TakenPart, adopt, adoption_preview, found_ask, found_views
 from quotas.api.plan_bodies import PlanOut, PlanPreviewOut, plan_body, preview_body
 from quotas.api.plans import body_expected, body_is_dry_run, body_reason
 from quotas.managing import Check, checklist, manage_start, manage_stop
-from quotas.plans.services import newest_number
+from quotas.plans.services import newest_number, require_savable
 from quotas.services import quotas_bring
 
 
@@ -134,9 +134,10 @@ class AdoptView(APIView):
 
         409 `changed_meanwhile` or `adopted_already`: somebody else was faster, and nothing was saved.
         """
-        actor, found, body = actor_of_request(request), _cluster(request, cluster), object_body(request)
+        actor, found, body = actor_of_request(request), _cluster(request, cluster), known_body(request, AdoptIn)
         choice, expected, reason = _choice(body), body_expected(body), body_reason(body)
         if body_is_dry_run(body):
+            require_savable(found, expected, reason)
             told = adoption_preview(viewer=actor, cluster=found, choice=choice)
             answer = {
                 "dry_run": True,

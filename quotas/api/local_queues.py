@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.api.base import actor_of_request
-from common.api import errors, field_names, object_body
+from common.api import errors, field_names, known_body
 from common.errors import FieldProblem, InvalidInput
 from common.units import CARDS_MAX
 from quotas import local_queues
@@ -118,7 +118,7 @@ class LocalQueuesView(APIView):
     )
     def post(self, request: Request) -> Response:
         """Add a local queue to a team's queue; for its leads and platform admins. 200 for a dry run."""
-        actor, body, dry_run = actor_of_request(request), object_body(request), _is_dry_run(request)
+        actor, body, dry_run = actor_of_request(request), known_body(request, LocalQueueIn), _is_dry_run(request)
         queue = team_queue_get(viewer=actor, queue=_text(body, "queue"), cluster=_text(body, "cluster"))
         local = local_queues.local_queue_create(
             actor=actor,
@@ -143,7 +143,7 @@ class LocalQueueDetailView(APIView):
     )
     def patch(self, request: Request, queue: str, local: str) -> Response:
         """Give a local queue another name, weight or limits, or make it the default one."""
-        body = object_body(request)
+        body = known_body(request, LocalQueueChangeIn)
         is_default = body.get("is_default", False)
         if not isinstance(is_default, bool):
             raise InvalidInput([FieldProblem("is_default", "not_a_boolean", _("Send true or false."))])
@@ -227,7 +227,7 @@ class LocalQueueReopenView(APIView):
 
 
 def _stopped(request: Request, queue: str, local: str, stop: Callable[..., LocalQueue]) -> Response:
-    reason = object_body(request).get("reason")
+    reason = known_body(request, StopIn).get("reason")
     return _changed(
         request,
         queue,

@@ -14,7 +14,7 @@ from accounts.api.base import actor_of_request
 from accounts.policy import Action, require
 from clusters.connected import cluster_get
 from clusters.models import Cluster
-from common.api import errors, object_body, page_of, page_out
+from common.api import errors, known_body, page_of, page_out
 from common.errors import FieldProblem, InvalidInput
 from quotas.api.plan_bodies import (
     PlanIn,
@@ -31,7 +31,7 @@ from quotas.drift import adoption_preview, drift_adopt, drift_found, drift_take_
 from quotas.plans.history import version_page
 from quotas.plans.preview import PlanPreview, plan_preview, recount_preview, rollback_preview
 from quotas.plans.reading import plan_from
-from quotas.plans.services import plan_recount, plan_rollback, plan_save
+from quotas.plans.services import plan_recount, plan_rollback, plan_save, require_savable
 from quotas.plans.store import stored
 from quotas.services import quotas_bring
 
@@ -55,10 +55,11 @@ class QuotaPlanView(APIView):
         Running jobs are not stopped by it at once; the preview says which could be taken back. 409
         `changed_meanwhile`: another version was saved since the one you read, and nothing was overwritten.
         """
-        actor, found, body = actor_of_request(request), _cluster(request, cluster), object_body(request)
+        actor, found, body = actor_of_request(request), _cluster(request, cluster), known_body(request, PlanIn)
         plan = plan_from(body.get("queues"), stored(found).division.plan)
         expected, reason = body_expected(body), body_reason(body)
         if body_is_dry_run(body):
+            require_savable(found, expected, reason)
             return _foretold(found, plan_preview(viewer=actor, cluster=found, plan=plan))
         plan_save(actor=actor, cluster=found, expected_version=expected, plan=plan, reason=reason)
         return _saved(found)
@@ -87,9 +88,10 @@ class QuotaVersionRestoreView(APIView):
     )
     def post(self, request: Request, cluster: str, number: int) -> Response:
         """Divide the cluster as this version did, by the cards there are now. That is a new version."""
-        actor, found, body = actor_of_request(request), _cluster(request, cluster), object_body(request)
+        actor, found, body = actor_of_request(request), _cluster(request, cluster), known_body(request, RestoreIn)
         expected, reason = body_expected(body), body_reason(body)
         if body_is_dry_run(body):
+            require_savable(found, expected, reason)
             return _foretold(found, rollback_preview(viewer=actor, cluster=found, number=number))
         plan_rollback(actor=actor, cluster=found, number=number, expected_version=expected, reason=reason)
         return _saved(found)
@@ -104,9 +106,10 @@ class QuotaRecountView(APIView):
     )
     def post(self, request: Request, cluster: str) -> Response:
         """Divide the cards there are now, also where that waited for an admin's word."""
-        actor, found, body = actor_of_request(request), _cluster(request, cluster), object_body(request)
+        actor, found, body = actor_of_request(request), _cluster(request, cluster), known_body(request, RestoreIn)
         expected, reason = body_expected(body), body_reason(body)
         if body_is_dry_run(body):
+            require_savable(found, expected, reason)
             return _foretold(found, recount_preview(viewer=actor, cluster=found))
         plan_recount(actor=actor, cluster=found, expected_version=expected, reason=reason)
         return _saved(found)
@@ -121,7 +124,7 @@ class QuotaTakeOverView(APIView):
     )
     def post(self, request: Request, cluster: str) -> Response:
         """Write the plan again over quotas that were set from outside the console. 409 `no_drift`: there are none."""
-        actor, found, body = actor_of_request(request), _cluster(request, cluster), object_body(request)
+        actor, found, body = actor_of_request(request), _cluster(request, cluster), known_body(request, TakeOverIn)
         if body_is_dry_run(body):
             drift_found(viewer=actor, cluster=found)
             return Response({"dry_run": True, "plan": plan_body(found), "preview": None})
@@ -141,9 +144,10 @@ class QuotaAdoptView(APIView):
 
         409 `no_drift`: there are none; `not_adoptable`: they cannot be said as shares.
         """
-        actor, found, body = actor_of_request(request), _cluster(request, cluster), object_body(request)
+        actor, found, body = actor_of_request(request), _cluster(request, cluster), known_body(request, RestoreIn)
         expected, reason = body_expected(body), body_reason(body)
         if body_is_dry_run(body):
+            require_savable(found, expected, reason)
             return _foretold(found, adoption_preview(viewer=actor, cluster=found))
         drift_adopt(actor=actor, cluster=found, expected_version=expected, reason=reason)
         return _saved(found)

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common.errors import FieldProblem, InvalidInput
 from common.texts import storable
-from quotas.domain.plan import GroupPart, Plan, QueuePart
+from quotas.domain.plan import PART_FIELDS, GroupPart, Plan, QueuePart
 
 
 def plan_from(value: Any, before: Plan) -> Plan:
@@ -24,6 +24,11 @@ def plan_from(value: Any, before: Plan) -> Plan:
     return Plan(queues)
 
 
+_OF_QUEUE = frozenset({"rank", "strict", "reclaims", "groups"})
+_OF_PART = frozenset({*PART_FIELDS, "nominal"})
+"""Cards follow from the share: they are read, and sent back with a plan, and decide nothing."""
+
+
 class _Reader:
     """Reads values of the right kind and notes the others."""
 
@@ -36,8 +41,15 @@ class _Reader:
         self.problems.append(FieldProblem(attr, "not_an_object", _("Send an object with names and their values.")))
         return {}
 
+    def known(self, attr: str, given: Mapping[str, Any], names: frozenset[str]) -> None:
+        """Note names that mean nothing: a misspelt one would silently leave everything as it is."""
+        for name in sorted(set(given) - names):
+            message = _("This field is not known. Check its spelling.")
+            self.problems.append(FieldProblem(f"{attr}.{storable(name)}", "unknown_field", message))
+
     def queue(self, attr: str, value: Any, before: QueuePart) -> QueuePart:
         given = self.object(attr, value)
+        self.known(attr, given, _OF_QUEUE)
         groups = dict(before.groups)
         for group, part in self.object(f"{attr}.groups", given.get("groups", {})).items():
             groups[group] = self.part(f"{attr}.groups.{storable(group)}", part, before.part(group))
@@ -50,6 +62,7 @@ class _Reader:
 
     def part(self, attr: str, value: Any, before: GroupPart) -> GroupPart:
         given = self.object(attr, value)
+        self.known(attr, given, _OF_PART)
         return GroupPart(
             basis_points=self.number(f"{attr}.basis_points", given.get("basis_points", before.basis_points)),
             borrow_basis_points=self.limit(attr, given, "borrow_basis_points", before.borrow_basis_points),

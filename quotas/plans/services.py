@@ -152,6 +152,14 @@ def expected(cluster: Cluster, expected_version: int) -> Stored:
     return before
 
 
+def require_savable(cluster: Cluster, expected_version: int | None, reason: str = "") -> None:
+    """For a dry run: refuse what the change itself would be refused for. Raises InvalidInput, ChangedMeanwhile."""
+    checked_reason(reason)
+    newest = newest_version(cluster)
+    if expected_version is not None and (newest.number if newest else 0) != expected_version:
+        raise errors.ChangedMeanwhile(newest, expected=expected_version)
+
+
 def checked_reason(reason: str) -> str:
     """As it is kept. Raises InvalidInput for one that is too long."""
     reason = storable(reason).strip()

@@ -25,7 +25,10 @@ BODIES: dict[tuple[str, str], tuple[dict[str, Any], frozenset[str]]] = {
         {"username": "new", "team": "vision"},
         frozenset({"username", "name", "password", "team", "role", "is_platform_admin"}),
     ),
-    ("PUT", "clusters/sandbox/groups/h100/shares"): ({"shares": {"vision": 100}}, frozenset({"shares"})),
+    ("PUT", "clusters/sandbox/groups/h100/shares"): (
+        {"shares": {"vision": 100}},
+        frozenset({"shares", "expected_version", "dry_run"}),
+    ),
 }
 
 

@@ -95,6 +95,8 @@ def test_the_second_of_two_admins_is_told_and_nothing_is_overwritten(api: Api) -
         ({"vision": {"rank": "1"}}, "queues.vision.rank", "not_a_number"),
         ({"vision": {"rank": 4}}, "queues.vision.rank", "unknown_rank"),
         ({"vision": {"strict": 1}}, "queues.vision.strict", "not_a_boolean"),
+        ({"vision": {"ranks": 1}}, "queues.vision.ranks", "unknown_field"),
+        (vision(basis_point=10), "queues.vision.groups.h100.basis_point", "unknown_field"),
         ({"vision": {"rank": 1, "reclaims": False}}, "queues.vision.rank", "rank_needs_reclaim"),
         ({"nobody": {}}, "queues.nobody", "unknown_team"),
         ({"vision": {"groups": {"v100": {}}}}, "queues.vision.groups.v100", "unknown_group"),
@@ -123,11 +125,23 @@ def test_a_plan_that_cannot_be_is_refused_at_its_field(
         ({"expected_version": -1}, "expected_version"),
         ({"expected_version": 3, "reason": 5}, "reason"),
         ({"expected_version": 3, "dry_run": "no"}, "dry_run"),
+        ({"expected_version": 3, "dryrun": True}, "dryrun"),
     ],
 )
 def test_what_comes_with_a_plan_is_checked_too(api: Api, body: dict[str, Any], attr: str) -> None:
     answer = api.call("PUT", PATH, {"queues": {}, **body})
     assert [field for field, _code in errors_of(answer, 400)] == [attr]
+
+
+@pytest.mark.parametrize("path", ["", "/recount", "/versions/1/restore"])
+def test_a_dry_run_is_refused_where_the_change_would_be(api: Api, path: str) -> None:
+    put(api, vision(basis_points=1_000))
+    method, more = ("POST", {}) if path else ("PUT", {"queues": vision(basis_points=2_000)})
+    seen = api.get(PATH)["version"]
+    stale = api.call(method, PATH + path, {"expected_version": seen - 1, "dry_run": True, **more})
+    assert errors_of(stale, 409) == [("expected_version", "changed_meanwhile")]
+    long = api.call(method, PATH + path, {"expected_version": seen, "dry_run": True, "reason": "x" * 301, **more})
+    assert errors_of(long, 400) == [("reason", "too_long")]
 
 
 def test_the_history_is_read_and_gone_back_in(api: Api) -> None:

@@ -12,6 +12,7 @@ from tests.api.client import Api, refused
 from tests.cast import Cast
 from tests.faults.truth import true_figures
 from tests.services.jobs.situations import fill
+from tests.services.support import row_counts
 from tests.stage import Stage
 
 KEYS = {
@@ -97,7 +98,7 @@ def test_what_is_the_admins_is_a_403_for_everybody_else(
 def test_an_admin_sets_shares_in_basis_points(cast: Cast) -> None:
     shares = {"shares": {"vision": 5_000, "language": 2_500, "robotics": 0}}
     answer = Api("admin").call("PUT", "clusters/sandbox/groups/h100/shares", shares)
-    assert (answer.status_code, answer.json()) == (200, shares)
+    assert (answer.status_code, answer.json()) == (200, {**shares, "dry_run": False, "preview": None})
     rows = Share.objects.filter(group=cast.groups["h100"]).values_list("queue__slug", "nominal")
     assert dict(rows) == {"vision": 16, "language": 8, "robotics": 0}
 
@@ -120,6 +121,53 @@ def test_an_admin_sets_shares_in_basis_points(cast: Cast) -> None:
 def test_shares_that_make_no_sense_are_refused(cast: Cast, shares: Any, code: str) -> None:
     path = "clusters/sandbox/groups/h100/shares"
     assert refused(Api("admin"), 400, "PUT", path, {"shares": shares}) == [("shares", code)]
+
+
+def test_a_dry_run_of_shares_says_what_they_would_do_and_keeps_nothing(cast: Cast) -> None:
+    api = Api("admin")
+    before = row_counts()
+    path, shares = "clusters/sandbox/groups/h100/shares", {"vision": 1_000}
+    answer = api.call("PUT", path, {"shares": shares, "dry_run": True}).json()
+    assert (answer["shares"], answer["dry_run"]) == (shares, True)
+    rows = {row["queue"]: (row["before"]["nominal"], row["after"]["nominal"]) for row in answer["preview"]["rows"]}
+    assert (rows, answer["preview"]["pool"]["h100"]) == ({"vision": (13, 3)}, 10)
+    for body in ({"shares": {"vision": 6_000}}, {"shares": {"vision": 15}}):
+        wrong = [refused(api, 400, "PUT", path, {**body, "dry_run": dry_run}) for dry_run in (True, False)]
+        assert wrong[0] == wrong[1]
+    assert row_counts() == before
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_shares_over_a_version_that_holds_no_more_are_told(cast: Cast, dry_run: bool) -> None:
+    api, path = Api("admin"), "clusters/sandbox/groups/h100/shares"
+    seen = api.get("clusters/sandbox/quota-plan")["version"]
+    body = {"expected_version": seen, "dry_run": dry_run}
+    assert api.call("PUT", path, {"shares": {"vision": 1_000}, "expected_version": seen}).status_code == 200
+    told = refused(api, 409, "PUT", path, {"shares": {"vision": 2_000}, **body})
+    assert told == [("expected_version", "changed_meanwhile")]
+    assert Share.objects.get(queue__slug="vision", group=cast.groups["h100"]).basis_points == 1_000
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("PUT", "clusters/sandbox/groups/h100/shares", {"shares": {"vision": 1_000}}),
+        ("POST", "clusters/sandbox/quota-plan/recount", {"expected_version": 0}),
+        ("POST", "clusters/sandbox/quota-plan/take-over", {}),
+        ("POST", "clusters/sandbox/quota-plan/adopt", {"expected_version": 0}),
+        ("POST", "clusters/sandbox/found-queues/adopt", {"queues": {}, "expected_version": 0}),
+        ("POST", "queues", {"queue": "vision", "name": "New"}),
+        ("PATCH", "queues/vision/default", {"weight": 2}),
+        ("POST", "queues/vision/default/hold", {"reason": "x"}),
+        ("POST", "maintenance", {}),
+    ],
+)
+def test_where_dry_run_is_misspelt_nothing_is_changed(cast: Cast, method: str, path: str, body: Any) -> None:
+    api = Api("admin")
+    before = row_counts()
+    told = refused(api, 400, method, path, {**body, "dryRun": True, "dry-run": True})
+    assert told == [("dry-run", "unknown_field"), ("dryRun", "unknown_field")]
+    assert row_counts() == before
 
 
 def test_shares_of_a_group_that_does_not_exist_are_a_404(cast: Cast) -> None:
