@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from accounts.models import ApiToken, Membership, Role, User
+from accounts.models import ApiToken, Role, User
+from common.parts import read_parts
+
+_ROLES = """
+SELECT m.team_id, m.role
+  FROM accounts_membership m
+  JOIN accounts_team t ON t.id = m.team_id
+ WHERE m.user_id = %s AND t.archived_at IS NULL
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,5 +43,4 @@ class Actor:
 
 def actor_of(user: User, token: ApiToken | None = None) -> Actor:
     """The actor behind a signed-in user."""
-    rows = Membership.objects.filter(user=user, team__archived_at=None).values_list("team_id", "role")
-    return Actor(user=user, roles=dict(rows), token_name=token.name if token else "")
+    return Actor(user=user, roles=dict(read_parts(_ROLES, [user.pk])), token_name=token.name if token else "")

@@ -10,13 +10,25 @@ from accounts.actors import Actor
 from accounts.models import Team
 from clusters.models import Cluster
 from clusters.supplies import dataset_names
-from jobs.models import Job
+from common.parts import Part, read_parts
 from quotas.selectors import QueuePlace, queue_places
 
 T = TypeVar("T")
 
 VENDOR_REMEMBERED = 50
 """Who has a hundred thousand jobs, and none of this framework, shall not wait until all of them were looked at."""
+
+_TEAM = Part(Team, "t")
+_TEAMS = f"SELECT {_TEAM.columns} FROM accounts_team t WHERE t.id = ANY(%s) AND t.archived_at IS NULL ORDER BY t.name"
+_LAST_VENDOR = """
+SELECT g.vendor
+  FROM (SELECT id, submitted_at, framework, group_id FROM jobs_job
+         WHERE owner_id = %(owner)s ORDER BY submitted_at DESC, id DESC LIMIT %(remembered)s) j
+  JOIN clusters_nodegroup g ON g.id = j.group_id
+ WHERE g.cluster_id = %(cluster)s AND j.framework = %(framework)s
+ ORDER BY j.submitted_at DESC, j.id DESC
+ LIMIT 1
+"""
 
 
 class Lookups:
@@ -29,8 +41,7 @@ class Lookups:
     @cached_property
     def teams(self) -> dict[str, Team]:
         """The person's teams by slug."""
-        rows = Team.objects.filter(pk__in=self._actor.team_ids, archived_at=None).order_by("name")
-        return {team.slug: team for team in rows}
+        return {team.slug: team for (team,) in read_parts(_TEAMS, [list(self._actor.team_ids)], _TEAM)}
 
     def places(self, team: Team) -> list[QueuePlace]:
         return self._once(("places", team.pk), lambda: queue_places(team.pk))
@@ -39,11 +50,9 @@ class Lookups:
         """Whose cards the person's newest job of this framework had there, of their last VENDOR_REMEMBERED jobs."""
 
         def newest() -> str | None:
-            own = Job.objects.filter(owner=self._actor.user).order_by("-submitted_at", "-id")
-            jobs = Job.objects.filter(
-                pk__in=own.values("pk")[:VENDOR_REMEMBERED], framework=framework, group__cluster=cluster
-            )
-            return jobs.order_by("-submitted_at", "-id").values_list("group__vendor", flat=True).first()
+            asked = {"cluster": cluster.pk, "framework": framework}
+            owner = {"owner": self._actor.user.pk, "remembered": VENDOR_REMEMBERED}
+            return next((vendor for (vendor,) in read_parts(_LAST_VENDOR, {**asked, **owner})), None)
 
         return self._once(("vendor", framework, cluster.pk), newest)
 

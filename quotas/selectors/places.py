@@ -6,10 +6,9 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from django.db import connection
-
 from clusters.models import Cluster, NodeGroup
 from clusters.water_selectors import is_shared
+from common.parts import Part, read_parts
 from quotas.domain.sharing import SLOWDOWN_DEFAULT, WHOLE_SPEED
 from quotas.models import LocalQueue, TeamQueue
 
@@ -42,10 +41,21 @@ class QueuePlace:
     groups: tuple[GroupPlace, ...]
 
 
-_GROUPS = """
+_LOCAL, _QUEUE, _CLUSTER = Part(LocalQueue, "l"), Part(TeamQueue, "q"), Part(Cluster, "c", without={"credentials"})
+_QUEUES = f"""
+SELECT {_LOCAL.columns}, {_QUEUE.columns}, {_CLUSTER.columns}
+  FROM quotas_localqueue l
+  JOIN quotas_teamqueue q ON q.id = l.queue_id
+  JOIN clusters_cluster c ON c.id = q.cluster_id
+ WHERE q.team_id = %s
+ ORDER BY NOT c.is_default, c.name, NOT l.is_default, l.slug
+"""
+
+_GROUP = Part(NodeGroup, "g")
+_GROUPS = f"""
 WITH nodes AS (
   SELECT g.id AS group_id, COALESCE(SUM(n.installed), 0)::int AS installed,
-         COALESCE(array_agg(n.free ORDER BY n.free DESC) FILTER (WHERE n.free > 0), '{}') AS blocks
+         COALESCE(array_agg(n.free ORDER BY n.free DESC) FILTER (WHERE n.free > 0), '{{}}') AS blocks
     FROM clusters_nodegroup g
     LEFT JOIN clusters_node n ON n.group_id = g.id
    GROUP BY g.id
@@ -77,7 +87,7 @@ WITH nodes AS (
     JOIN divided ON divided.group_id = s.group_id
     LEFT JOIN held ON held.group_id = s.group_id AND held.queue_id = s.queue_id
 )
-SELECT mine.group_id, nodes.installed, nodes.blocks, GREATEST(divided.cards - divided.aside, mine.given),
+SELECT {_GROUP.columns}, nodes.installed, nodes.blocks, GREATEST(divided.cards - divided.aside, mine.given),
        mine.given, mine.kept, mine.beyond, mine.nominal, mine.held, mine.own, mine.most, mine.waiting,
        COALESCE(sharing.may_train, false), sharing.slowdown
   FROM (SELECT group_id,
@@ -92,12 +102,14 @@ SELECT mine.group_id, nodes.installed, nodes.blocks, GREATEST(divided.cards - di
           FROM parts
          GROUP BY group_id
         HAVING bool_or(is_mine)) mine
+  JOIN clusters_nodegroup g ON g.id = mine.group_id
   JOIN nodes ON nodes.group_id = mine.group_id
   JOIN divided ON divided.group_id = mine.group_id
   LEFT JOIN (SELECT s.group_id, s.slowdown,
                     EXISTS (SELECT FROM quotas_trainingpermit t
                              WHERE t.policy_id = s.id AND t.team_id = %(team)s) AS may_train
                FROM quotas_sharingpolicy s) sharing ON sharing.group_id = mine.group_id
+ ORDER BY g.position, g.slug
 """
 """A team has one queue for each cluster, so one for each group. ``own`` is never lent; the rest of all shares and the
 pool, which is what they leave of a group, are borrowed by whoever may (`clusters.simulation.quota`).
@@ -132,32 +144,30 @@ class _Quota(NamedTuple):
 
 
 def queue_places(team_id: int) -> list[QueuePlace]:
-    """The team's queues, the default cluster's first (decision 16). Three queries: every submit asks for this."""
+    """The team's queues, the default cluster's first (decision 16). Two queries: every submit asks for this."""
+    queues: dict[int, TeamQueue] = {}
     locals_of: dict[int, list[LocalQueue]] = defaultdict(list)
-    rows = LocalQueue.objects.filter(queue__team=team_id).select_related("queue__cluster")
-    for local in rows.defer("queue__cluster__credentials").order_by("slug"):
-        locals_of[local.queue_id].append(local)
-    queues = {key: found[0].queue for key, found in locals_of.items()}
+    for local, queue, cluster in read_parts(_QUEUES, [team_id], _LOCAL, _QUEUE, _CLUSTER):
+        local.queue = queues.setdefault(queue.pk, queue)
+        if local.queue is queue:
+            queue.cluster = cluster
+        locals_of[queue.pk].append(local)
     groups = _group_places(team_id) if queues else {}
     return [
         QueuePlace(
             queue=queue,
             cluster=queue.cluster,
-            local_queues=tuple(sorted(locals_of[queue.pk], key=lambda local: not local.is_default)),
+            local_queues=tuple(locals_of[queue.pk]),
             groups=tuple(groups.get(queue.cluster_id, ())),
         )
-        for queue in sorted(queues.values(), key=lambda queue: (not queue.cluster.is_default, queue.cluster.name))
+        for queue in queues.values()
     ]
 
 
 def _group_places(team_id: int) -> dict[int, list[GroupPlace]]:
     """By cluster id, in the order of the groups."""
-    with connection.cursor() as cursor:
-        cursor.execute(_GROUPS, {"team": team_id})
-        figures = {row[0]: row[1:] for row in cursor.fetchall()}
     places: dict[int, list[GroupPlace]] = defaultdict(list)
-    for group in NodeGroup.objects.filter(pk__in=list(figures)).order_by("position", "slug"):
-        installed, blocks, *numbers, may_train, slowdown = figures[group.pk]
+    for group, installed, blocks, *numbers, may_train, slowdown in read_parts(_GROUPS, {"team": team_id}, _GROUP):
         quota = _Quota(*numbers)
         places[group.cluster_id].append(
             GroupPlace(
