@@ -22,7 +22,7 @@ PARTS: dict[str, str | Promise] = {
     "reserved": gettext_lazy("reserved"),
     "other": gettext_lazy("releasing or outside"),
     "unusable": gettext_lazy("free, of no use"),
-    "free": gettext_lazy("free"),
+    "free": gettext_lazy("free, of use"),
     "down": gettext_lazy("out of service"),
 }
 """Every card once, from the bottom of the chart to its top."""

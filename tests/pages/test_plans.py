@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 import pytest
 
+from clusters.models import Node
 from quotas.models import QuotaVersion, Share, TeamQueue
 from quotas.plans.store import stored
 from tests.cast import Cast
@@ -57,6 +59,29 @@ def test_percents_become_whole_cards_with_limits_and_a_reason(cast: Cast, visito
     assert TeamQueue.objects.get(slug="vision").rank == 1
     assert QuotaVersion.objects.order_by("-number")[0].reason == "next quarter"
     assert "common pool 37.5 % 12" in words(visitor("admin").get("/admin/quotas/"))
+
+
+def test_the_rows_of_teams_and_pool_add_up_to_the_last_row_in_every_column(stage: Stage, visitor: Visitors) -> None:
+    """With cards in the pool, lent, borrowed and out of service."""
+    save(stage.cast, parts(vision=1_000, language=1_000, robotics=5_000))
+    for _ in range(2):
+        stage.submit("eng-vision-1", cards=8, card_model="h100", command="sleep 900")
+    stage.run(30)
+    stage.submit("eng-vision-1", cards=24, card_model="h100", command="sleep 900")
+    stage.run(2)
+    Node.objects.filter(name=Node.objects.filter(group=stage.cast.groups["h100"], used=0)[0].name).update(
+        health="cordoned", free=0, out=8
+    )
+    page = html(visitor("admin").get("/admin/quotas/"))
+    table = next(each for each in page.split("<section")[1:] if "H100 NVLink" in each)
+    rows = [re.findall(r"<td[^>]*>\s*(\d+)\s*</td>", row) for row in table.split("</details>")[0].split("<tr>")[2:]]
+    *parts_of_it, total = [[int(figure) for figure in row] for row in rows if len(row) == 9]
+    assert len(parts_of_it) == 4
+    assert [sum(column) for column in zip(*parts_of_it, strict=True)] == total
+    nominal, used, reserved, free, borrowed, lent, over, down, pending = total
+    assert (nominal, used + reserved, down, pending) == (32, 16, 8, 24)
+    assert borrowed == lent == 13 and over == 0 and free == 8
+    assert parts_of_it[-1] != [parts_of_it[-1][0]] + [0] * 8  # what the pool lends, bears and has left is told
 
 
 @pytest.mark.parametrize(
