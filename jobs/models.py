@@ -99,13 +99,17 @@ class Job(models.Model):
             models.Index(fields=["team", "-submitted_at", "-id"], name="jobs_by_team"),
             models.Index(fields=["-submitted_at", "-id"], name="jobs_by_time"),
             models.Index(
-                fields=["team", "state"],
+                fields=["team", "owner", "state"],
                 condition=models.Q(state__in=["queued", "creating", "running", "retrying"]),
-                name="jobs_live_by_team",
+                name="jobs_live_by_team_and_owner",
             ),
             _index_of_ended("owner", "state", "-submitted_at", "-id", name="jobs_ended_by_owner"),
             _index_of_ended("team", "state", "-submitted_at", "-id", name="jobs_ended_by_team"),
             _index_of_ended("state", "-submitted_at", "-id", name="jobs_ended_by_time"),
+            # for counts: each holds all that the question names, or the rows themselves would be looked at
+            _index_of_ended("owner", "group", "state", "team", name="jobs_ended_of_owner_by_group"),
+            _index_of_ended("team", "group", "state", name="jobs_ended_of_team_by_group"),
+            _index_of_ended("group", "state", name="jobs_ended_by_group"),
         ]
         constraints = [
             models.CheckConstraint(
@@ -216,6 +220,11 @@ class Run(models.Model):
         indexes = [
             models.Index(fields=["ended_at"], name="runs_by_end"),
             models.Index(fields=["attempt"], condition=models.Q(ended_at=None), name="runs_that_hold"),
+            models.Index(
+                fields=["-cards", "admitted_at"],
+                condition=models.Q(admitted_at__isnull=False, started_at=None, ended_at=None, cards__gt=0),
+                name="runs_that_hold_idle_cards",
+            ),
         ]
 
     def __str__(self) -> str:
