@@ -7,6 +7,7 @@ DEMO ?= $(or $(SLUICE_DEMO),1)
 JOBS ?= 2
 PYTEST := $(PY) -m pytest
 SLOW_TIERS := system browser controlplane
+TIERS ?= fast $(SLOW_TIERS)
 
 export PYTHON
 
@@ -21,7 +22,7 @@ help:
 	@echo "make run     start the console: PORT=8000, SLUICE_STATE_DIR=folder, DEMO=0 for an empty one"
 	@echo "make backup  write the whole database into one file, also while the console runs: FILE=name WITH_KEYS=1"
 	@echo "make restore put a backup in the place of the stopped console's database: FILE=name REPLACE=1 TAKE_KEYS=1"
-	@echo "make test    run all tests"
+	@echo "make test    run all tests, or some: TIERS='fast system browser controlplane'"
 	@echo "make cluster start a real control plane with fake nodes to connect the console to: STATE=folder"
 	@echo "make test-cluster  run the tests on a real control plane alone: SLUICE_TEST_KUEUE=0.17 for the older Kueue"
 	@echo "make bench   measure the speed of the hot paths: PART='full crash', WRITE=1 keeps the table, RENEW=1 new gates"
@@ -52,10 +53,11 @@ restore: $(VENV)/.installed-run
 test: $(VENV)/.installed-dev
 	@sh deploy/browser.sh || true
 	@failed=""; \
-	$(PYTEST) -n $(JOBS) $(foreach tier,$(SLOW_TIERS),--ignore=tests/$(tier)) tests || failed=" fast"; \
-	for tier in $(SLOW_TIERS); do \
-		if [ ! -d tests/$$tier ]; then echo "tests/$$tier does not exist: passed over"; continue; fi; \
-		$(PYTEST) tests/$$tier || failed="$$failed $$tier"; \
+	for tier in $(TIERS); do \
+		if [ $$tier = fast ]; then set -- -n $(JOBS) $(foreach tier,$(SLOW_TIERS),--ignore=tests/$(tier)) tests; \
+		elif [ -d tests/$$tier ]; then set -- tests/$$tier; \
+		else echo "tests/$$tier does not exist: passed over"; continue; fi; \
+		$(PYTEST) "$$@" || failed="$$failed $$tier"; \
 	done; \
 	if [ -n "$$failed" ]; then echo "Failed tiers:$$failed" >&2; exit 1; fi
 

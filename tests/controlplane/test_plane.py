@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -12,6 +14,7 @@ from tests.controlplane.api import ApiError
 from tests.controlplane.cleaning import IN_NAMESPACES, KUEUE, NAMESPACES, VOLCANO
 from tests.controlplane.nodes import NODES, NodeGroup
 from tests.controlplane.plane import Plane
+from tests.controlplane.ports import free_ports
 
 SPACE = "team-a"
 JOBS = f"/apis/batch/v1/namespaces/{SPACE}/jobs"
@@ -260,3 +263,10 @@ def test_a_frozen_api_server_answers_nobody_until_it_is_thawed(plane: Plane) -> 
     assert time.monotonic() - started > 4
     plane.processes.thaw("kube-apiserver")
     assert plane.client.answers("/readyz")
+
+
+def test_two_processes_side_by_side_are_never_given_the_same_port() -> None:
+    ours = free_ports([str(number) for number in range(300)])
+    ask = "from tests.controlplane.ports import free_ports; print(*free_ports(list(map(str, range(300)))).values())"
+    others = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True).stdout.split()
+    assert len(others) == 300 and set(map(int, others)).isdisjoint(ours.values())
