@@ -15,7 +15,8 @@ from django.db.models import Count, F, Q, Sum
 
 from accounts.actors import Actor
 from accounts.policy import Action, require
-from clusters.contract import NodeHealth
+from clusters.card_parts import parts_of, parts_sum
+from clusters.contract import CardPart, NodeHealth
 from clusters.models import Cluster, Node, NodeGroup
 from clusters.nodes_selectors import Key
 from clusters.selectors import GroupSums, GroupView, NodeView, known_sum, node_view
@@ -44,7 +45,7 @@ class NodeSheet:
 
 
 def node_sheet(*, viewer: Actor, show: NodeFilter, number: int, suspected: Collection[Key]) -> NodeSheet:
-    """One sheet of the nodes that ``show`` leaves, in the order of their groups; five queries. Raises NotAllowed.
+    """One sheet of the nodes that ``show`` leaves, in the order of their groups; six queries. Raises NotAllowed.
 
     ``number`` beyond the last sheet is the last one.
     """
@@ -123,4 +124,22 @@ def _sums() -> dict[int, GroupSums]:
         for name in figures:
             found[row["group_id"]][name.removeprefix("sum_")] += row[name]
         physical[row["group_id"]].append(row["known"] if row["told"] == row["nodes"] else None)
-    return {pk: GroupSums(**sums, by_free=by_free[pk], physical=known_sum(physical[pk])) for pk, sums in found.items()}
+    parts = _parts()
+    return {
+        pk: GroupSums(
+            **sums,
+            by_free=by_free[pk],
+            physical=known_sum(physical[pk]),
+            parts=parts_sum(sum(by_free[pk].values()), parts[pk]),
+        )
+        for pk, sums in found.items()
+    }
+
+
+def _parts() -> dict[int, list[tuple[CardPart, ...]]]:
+    """Of virtual cards, node by node: few clusters have any, and those few nodes."""
+    found: dict[int, list[tuple[CardPart, ...]]] = defaultdict(list)
+    for pk, parts in Node.objects.exclude(group=None).exclude(parts=[]).order_by().values_list("group_id", "parts"):
+        assert pk is not None
+        found[pk].append(parts_of(parts))
+    return found

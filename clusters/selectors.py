@@ -14,6 +14,8 @@ from django.utils import timezone
 
 from accounts.actors import Actor
 from accounts.policy import Action, require
+from clusters.card_parts import parts_of, parts_sum
+from clusters.contract import CardPart
 from clusters.domain.node_cards import OPEN_FOR_WORK, node_cards
 from clusters.domain.states import GroupSnapshot
 from clusters.models import Cluster, Node, NodeGroup
@@ -58,6 +60,7 @@ class NodeView:
     conditions: tuple[dict[str, str | None], ...] = ()  # [{trouble, since, detail}], the worst first
     held_since: datetime | None = None  # since then as many cards as now have been held
     physical: int | None = None  # cards behind what is installed; None: it does not say
+    parts: tuple[CardPart, ...] = ()  # memory and cores of virtual cards
 
     @property
     def is_open(self) -> bool:
@@ -115,6 +118,7 @@ def node_view(node: Node, group_slug: str) -> NodeView:
         conditions=tuple(node.conditions),
         held_since=node.held_since,
         physical=node.physical,
+        parts=parts_of(node.parts),
     )
 
 
@@ -130,6 +134,7 @@ class GroupSums:
     out: int
     by_free: Mapping[int, int]
     physical: int | None = None  # None: not known of every node
+    parts: tuple[CardPart, ...] = ()  # memory and cores of virtual cards
 
     @property
     def free(self) -> int:
@@ -188,6 +193,13 @@ class GroupView:
     def physical(self) -> int | None:
         """Cards behind what is installed; None where some node does not say."""
         return self.sums.physical if self.sums is not None else known_sum(node.physical for node in self.nodes)
+
+    @property
+    def parts(self) -> tuple[CardPart, ...]:
+        """Memory and cores of its virtual cards, in their own units."""
+        if self.sums is not None:
+            return self.sums.parts
+        return parts_sum(len(self.nodes), (node.parts for node in self.nodes))
 
     @property
     def largest_free_block(self) -> int:

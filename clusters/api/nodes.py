@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.api.base import actor_of_request
+from clusters.api.card_parts import CardPartOut, parts_body
 from clusters.connected import cluster_get
 from clusters.contract import NodeHealth, NodeTrouble
 from clusters.nodes_cordon import Closing, node_cordon, node_uncordon
@@ -72,6 +73,7 @@ class NodeOut(serializers.Serializer[Any]):
         allow_null=True, help_text="Since then as many of its cards as now have been held."
     )
     troubles = TroubleOut(many=True, help_text="What is not well, the worst first.")
+    parts = CardPartOut(many=True, help_text="Memory and cores of virtual cards, in their own units.")
     cordon = CordonOut(allow_null=True, help_text="Null: not closed, or not through the console.")
     suspicion = SuspicionOut(allow_null=True)
 
@@ -87,6 +89,7 @@ class GroupOut(serializers.Serializer[Any]):
     unit = serializers.CharField()
     cards_per_node = serializers.IntegerField()
     physical = serializers.IntegerField(allow_null=True, help_text="Of all its nodes; null: not known of every one.")
+    parts = CardPartOut(many=True, help_text="Of all its nodes.")
     nodes = NodeOut(many=True)
 
 
@@ -113,7 +116,7 @@ class NodeActOut(serializers.Serializer[Any]):
     dry_run = serializers.BooleanField()
 
 
-_PLAIN = tuple(name for name in field_names(NodeOut) if name not in ("troubles", "cordon", "suspicion"))
+_PLAIN = tuple(name for name in field_names(NodeOut) if name not in ("troubles", "parts", "cordon", "suspicion"))
 
 
 class GroupsView(APIView):
@@ -135,6 +138,7 @@ class GroupsView(APIView):
                     "unit": view.group.unit,
                     "cards_per_node": view.group.cards_per_node,
                     "physical": view.physical,
+                    "parts": parts_body(view.parts),
                     "nodes": [_node(node, marks.care_of(view.cluster, node)) for node in view.nodes],
                 }
                 for view in group_views(viewer=actor)
@@ -147,6 +151,7 @@ def _node(node: NodeView, care: NodeCare) -> dict[str, Any]:
     return {
         **{name: getattr(node, name) for name in _PLAIN},
         "troubles": [{"trouble": told.code, "text": told.text, "since": told.since} for told in care.troubles],
+        "parts": parts_body(node.parts),
         "cordon": {
             "reason": cordon.reason,
             "at": cordon.cordoned_at,

@@ -71,6 +71,22 @@ class Outsider:
 
 
 @dataclass(frozen=True, slots=True)
+class CardPart:
+    """Memory or cores of the virtual cards of one node, in a unit of their own: never cards (C-32).
+
+    ``asked`` and ``used`` (asked by pods that run) are of the pods that are placed there. ``unsaid``: virtual cards of
+    pods that name no amount of this kind, so that more than ``asked`` may be taken.
+    """
+
+    resource: str
+    unit: str  # '' where only the vendor knows
+    capacity: int | None  # None: the node does not say
+    asked: int
+    used: int
+    unsaid: int
+
+
+@dataclass(frozen=True, slots=True)
 class NodeFacts:
     """One node: installed, sick and held cards. ``offered`` = installed minus sick, 0 unless schedulable."""
 
@@ -89,6 +105,7 @@ class NodeFacts:
     labels: tuple[tuple[str, str], ...] = ()  # those by which people may choose it for a group, sorted
     offers: tuple[tuple[str, SharingMode], ...] = ()  # resources of its cards, best first; how each is shared
     physical: int | None = None  # cards behind what is installed; None: the node does not say
+    parts: tuple[CardPart, ...] = ()  # of virtual cards; empty where nobody gives or asks for any
 
     @property
     def schedulable(self) -> bool:

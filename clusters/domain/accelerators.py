@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
@@ -28,6 +28,16 @@ class Promise:
 
 
 @dataclass(frozen=True, slots=True)
+class Portion:
+    """What pods ask of each virtual card beside its number: some of its memory or of its cores."""
+
+    resource: str
+    kind: str  # memory | cores
+    unit: str  # of one; '' where only the vendor knows
+    of_device: bool  # what a plugin registers of a device is in this unit
+
+
+@dataclass(frozen=True, slots=True)
 class Accelerator:
     """One kind of card resource; the fields are those of the catalogue. ``model`` is what an admin called it."""
 
@@ -42,6 +52,7 @@ class Accelerator:
     count_label: str = ""
     registers: tuple[str, ...] = ()
     most_per_card: int = 0
+    portions: tuple[Portion, ...] = ()
     model: str = ""
 
 
@@ -81,6 +92,10 @@ def _row(data: Mapping[str, Any]) -> Accelerator:
         count_label=data.get("promised", {}).get("count", ""),
         registers=tuple(data.get("registers", ())),
         most_per_card=data.get("most_per_card", 0),
+        portions=tuple(
+            Portion(each["resource"], each["kind"], each.get("unit", ""), each.get("of_device", False))
+            for each in data.get("portions", ())
+        ),
     )
 
 
@@ -147,6 +162,29 @@ def _profile_label(row: Accelerator, labels: Mapping[str, str]) -> str:
     """As the label of the model says where all cards of a node are divided alike."""
     found = (_PROFILE.search(labels.get(name, "")) for name in row.model_labels)
     return next((match[1] for match in found if match is not None), "")
+
+
+def portions_of(row: Accelerator, resource: str) -> tuple[Portion, ...]:
+    """The portions of the cards of this resource, under their own names."""
+    return tuple(replace(each, resource=each.resource.format(resource=resource)) for each in row.portions)
+
+
+@lru_cache(maxsize=1_024)  # asked for every container that asks for several things
+def _card(resource: str) -> Accelerator | None:
+    return accelerator(resource)
+
+
+def whole_amounts(amounts: Mapping[str, int]) -> Mapping[str, int]:
+    """What a container asks for, of all its cards together: portions are given for each of them (C-32)."""
+    if len(amounts) < 2:
+        return amounts
+    total = dict(amounts)
+    for resource, cards in amounts.items():
+        row = _card(resource)
+        for portion in portions_of(row, resource) if row is not None and cards > 1 else ():
+            if portion.resource in amounts:
+                total[portion.resource] = amounts[portion.resource] * cards
+    return total
 
 
 def selector_of(row: Accelerator, labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from clusters.backends.kueue_volcano.card_parts import card_parts
 from clusters.backends.kueue_volcano.conditions import changed_at, find, moment
 from clusters.backends.kueue_volcano.names import DEFAULT_SCHEDULER
 from clusters.backends.kueue_volcano.pods import is_over, phase_of
@@ -22,6 +23,7 @@ from clusters.backends.kueue_volcano.wire_nodes import Node, Taint
 from clusters.contract import (
     OUTSIDERS_MAX,
     CardHolder,
+    CardPart,
     ClusterInventory,
     NodeCondition,
     NodeFacts,
@@ -242,12 +244,14 @@ def _node_facts(node: Node, cards: Cards | None, told: Described, snapshot: Snap
     holders: tuple[CardHolder, ...] = ()
     outsiders: tuple[Outsider, ...] = ()
     physical: int | None = None
+    parts: tuple[CardPart, ...] = ()
     if cards is not None:
         promise = promised(node.metadata.labels)
         installed = whole(capacity.get(cards.resource)) or (promise[1] if promise is not None else 0)
         sick = max(0, installed - whole(usable.get(cards.resource)))
         physical = _physical(node, cards, installed, told)
         holders, foreign = _holders(node, cards.resource, snapshot)
+        parts = _parts(node, cards, snapshot)
         outside = sum(pod.cards for pod in foreign)
         outsiders = tuple(sorted(foreign, key=lambda pod: (-pod.cards, pod.space, pod.pod))[:OUTSIDERS_MAX])
     conditions = tuple(
@@ -271,6 +275,7 @@ def _node_facts(node: Node, cards: Cards | None, told: Described, snapshot: Snap
         labels=tuple(telling_labels(node.metadata.labels).items()),
         offers=tuple(told.offers.items()),
         physical=physical,
+        parts=parts,
     )
 
 
@@ -333,6 +338,14 @@ def _keeps_out(taint: Taint, cards: Cards | None) -> bool:
     """Clusters tolerate the taint of a card's own name for pods that ask for such cards."""
     own = cards is not None and taint.key == cards.resource
     return taint.effect in _KEEPS_OUT and not taint.key.startswith(_OWN_TAINTS) and not own
+
+
+def _parts(node: Node, cards: Cards, snapshot: Snapshot) -> tuple[CardPart, ...]:
+    """Of virtual cards; whole ones and other slices have none that anybody asks for."""
+    if cards.sharing is not SharingMode.VGPU:
+        return ()
+    there = (pod for pod in snapshot.pods_on(node.metadata.name) if pod.spec.asked(cards.resource) and not is_over(pod))
+    return card_parts(node, cards.row, cards.resource, ((pod, phase_of(pod, {}) is PodPhase.RUNNING) for pod in there))
 
 
 def _holders(node: Node, resource: str, snapshot: Snapshot) -> tuple[tuple[CardHolder, ...], list[Outsider]]:

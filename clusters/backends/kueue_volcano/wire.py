@@ -16,6 +16,7 @@ from msgspec import field
 
 from clusters.backends.kueue_volcano.marks import NO_MARKS, Marks
 from clusters.backends.kueue_volcano.quantities import Quantity, whole
+from clusters.domain.accelerators import whole_amounts
 
 Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 
@@ -178,7 +179,8 @@ def pod_asks(
 
 
 def _extended(container: Container) -> list[tuple[str, int]]:
-    return _whole_devices({**container.resources.limits, **container.resources.requests})
+    amounts = _whole_devices({**container.resources.limits, **container.resources.requests})
+    return list(whole_amounts(dict(amounts)).items())
 
 
 def _whole_devices(amounts: Mapping[str, Quantity]) -> list[tuple[str, int]]:
