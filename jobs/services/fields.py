@@ -16,6 +16,7 @@ from common.units import BadQuantity, parse_cards, parse_cpu_millis, parse_memor
 from jobs.domain.images import image_problem
 from jobs.domain.words import MAX_APP_RETRIES, Kind
 from jobs.labels import IMAGE_PROBLEMS, QUANTITY_PROBLEMS
+from quotas.selectors.places import GroupPlace
 
 COMMAND_MAX = 16_384
 REASON_MAX = 500
@@ -24,6 +25,10 @@ ENV_MAX_ENTRIES = 200
 RUN_SECONDS_MIN = 60
 RUN_SECONDS_MAX = 30 * 24 * 3600
 NEVER_FITS = _("There are only %(maximum)d cards of this model, so %(cards)d can never start. Ask for fewer.")
+NEVER_GIVEN = _(
+    "Your team's share of %(group)s is %(nominal)d, and with all that it may borrow at most %(maximum)d, so %(cards)d "
+    "can never start. Ask for fewer."
+)
 CPU_ONLY_MILLIS = 4_000
 CPU_ONLY_MEMORY = 16 * 2**30
 
@@ -72,6 +77,15 @@ class Checks:
             self.add(attr, "half_character", _("This text has a broken character. Type it again."))
             return ""
         return value
+
+
+def fits_ever(checks: Checks, attr: str, place: GroupPlace, cards: int) -> bool:
+    """Whether so many cards can ever be had of a node group; else a problem of ``attr`` says why not."""
+    if cards <= place.capacity:
+        return True
+    facts = {"group": place.group.title, "nominal": place.nominal, "maximum": place.capacity, "cards": cards}
+    checks.add(attr, "never_fits", (NEVER_FITS if place.capacity == place.installed else NEVER_GIVEN) % facts)
+    return False
 
 
 def unknown_fields(checks: Checks) -> None:

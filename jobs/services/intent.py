@@ -17,17 +17,18 @@ from accounts.policy import Action, Target, can
 from clusters.contract import Part
 from clusters.water_selectors import is_shared
 from common.errors import FieldProblem, InvalidInput
+from common.phrases import listed
 from jobs.domain.choice import Asked, Candidate, choose_group, usable_candidates
 from jobs.domain.shape import NoShape, Shape
 from jobs.domain.words import Framework, Kind, Priority
 from jobs.services.fields import (
-    NEVER_FITS,
     REASON_MAX,
     Checks,
     cards_field,
     command_field,
     cpu_and_memory_fields,
     env_field,
+    fits_ever,
     image_field,
     kind_field,
     max_run_field,
@@ -281,10 +282,9 @@ def _group_and_shape(
             % {"cluster": place.cluster.name, "maximum": chosen.cards_per_node},
         )
         return None, None
-    if shape.cards > chosen.capacity:
-        checks.add("cards", "never_fits", NEVER_FITS % {"maximum": chosen.capacity, "cards": shape.cards})
-        return None, None
     group = next(group for group in place.groups if group.group.slug == chosen.slug)
+    if not fits_ever(checks, "cards", group, shape.cards):
+        return None, None
     if local is not None:
         beyond_limits(checks, "cards", local, group.group, shape.cards)
     return group, shape
@@ -301,7 +301,7 @@ def _choice(
         if asked:
             chosen = next((c for c in candidates if c.slug == asked), None)
             if chosen is None:
-                _refuse_model(checks, by_slug.get(asked))
+                _refuse_model(checks, by_slug.get(asked), [c.slug for c in candidates])
                 return None
             try:
                 return chosen, wanted.on(chosen)
@@ -320,9 +320,13 @@ def _choice(
         return None
 
 
-def _refuse_model(checks: Checks, place: GroupPlace | None) -> None:
+def _refuse_model(checks: Checks, place: GroupPlace | None, models: Sequence[str]) -> None:
     if place is None or not is_shared(place.group):
-        checks.add("card_model", "unknown_model", _("Your team's queue has no card model of this name."))
+        message = _("Your team's queue has no card model of this name.")
+        if models:
+            known = _("Your team's queue has no card model of this name. It has these: %(models)s.")
+            message = known % {"models": listed(models)}
+        checks.add("card_model", "unknown_model", message)
         return
     checks.add("card_model", "shared_pool", _NO_TRAINING % {"group": place.group.title})
 

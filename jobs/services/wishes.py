@@ -22,10 +22,11 @@ from common.ids import is_ulid
 from jobs.domain.operations import Operation
 from jobs.domain.words import REST_MAX, Priority
 from jobs.models import Job
-from jobs.services.fields import NEVER_FITS, REASON_MAX, Checks, replicas_field, word_field
+from jobs.services.fields import REASON_MAX, Checks, fits_ever, replicas_field, word_field
 from jobs.services.intent import CHOOSE_PRIORITY, priority_field
 from jobs.services.limits import beyond_limits
 from quotas.selectors import queue_places
+from quotas.selectors.places import GroupPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +62,9 @@ class Wish:
     def _scale(self, job: Job) -> Particulars:
         checks = Checks(self.data)
         replicas = replicas_field(checks)
-        maximum = _capacity(job)
-        if replicas is not None and maximum is not None and replicas * job.cards_per_pod > maximum:
-            checks.add(
-                "replicas", "never_fits", NEVER_FITS % {"maximum": maximum, "cards": replicas * job.cards_per_pod}
-            )
+        place = _place(job)
+        if replicas is not None and place is not None:
+            fits_ever(checks, "replicas", place, replicas * job.cards_per_pod)
         if replicas is not None and not checks.problems:
             beyond_limits(checks, "replicas", job.local_queue, job.group, replicas * job.cards_per_pod)
         if checks.problems:
@@ -104,10 +103,10 @@ class Particulars:
         return facts
 
 
-def _capacity(job: Job) -> int | None:
-    """Cards that the job's group could ever give; None for a job without cards."""
+def _place(job: Job) -> GroupPlace | None:
+    """The job's node group as its team has it; None for a job without cards."""
     groups = (place for queue in queue_places(job.team_id) for place in queue.groups)
-    return next((place.capacity for place in groups if place.group.pk == job.group_id), None)
+    return next((place for place in groups if place.group.pk == job.group_id), None)
 
 
 def wish_of(actor: Actor, operation: Operation, data: Mapping[str, Any]) -> Wish:

@@ -21,7 +21,8 @@ class GroupPlace:
     """
 
     group: NodeGroup
-    capacity: int
+    installed: int
+    capacity: int  # of these, what the team could ever hold
     nominal: int
     free_nominal: int
     cohort_free: int  # what the queue could hold beside what it holds, within its limits and those of others
@@ -172,6 +173,7 @@ def _group_places(team_id: int) -> dict[int, list[GroupPlace]]:
         places[group.cluster_id].append(
             GroupPlace(
                 group=group,
+                installed=installed,
                 capacity=min(installed, quota.capacity(installed)),
                 nominal=quota.nominal,
                 free_nominal=max(0, quota.nominal - quota.held),
