@@ -25,6 +25,7 @@ PASSED_OVER_FOR = timedelta(minutes=3)
 """So long a job that waits for something else stands in nobody's way; it says so again much sooner."""
 
 _ENTERS = frozenset({Effect.SUBMIT, Effect.RELEASE, Effect.SCALE})
+_WELL = frozenset({ReasonCode.RUNNING, ReasonCode.PARTLY_READY})
 _REASONS = {By.QUEUE: ReasonCode.LOCAL_LIMIT, By.PERSON: ReasonCode.PERSONAL_LIMIT}
 
 
@@ -79,20 +80,29 @@ def _is_in(step: Step) -> bool:
 
 
 def _kept_back(step: Step, kept_back: Mapping[str, KeptBack]) -> Step:
-    """A job that waits says what for; a service that shall grow goes on as it is."""
+    """A job that waits says what for; a service that shall grow goes on as it is, and says why it does not grow.
+
+    Unless something else is to be said of it: one that waits for cards at its present size does not lack a limit.
+    """
     why = kept_back.get(_job(step).public_id)
     if why is None:
         return step
     move = step.move
     effects = tuple(effect for effect in move.effects if effect not in _ENTERS)
     due_in = ASKS_AGAIN if move.due_in is None else min(move.due_in, ASKS_AGAIN)
+    facts = {"queue": _job(step).local_queue.name, "cards": why.cards, "limit": why.limit, "taken": why.taken}
     if Effect.SCALE in move.effects:
-        return replace(step, move=replace(move, effects=effects, due_in=due_in))
-    reason = Reason(
-        _REASONS[why.by],
-        {"queue": _job(step).local_queue.name, "cards": why.cards, "limit": why.limit, "taken": why.taken},
-    )
+        grown = Reason(_REASONS[why.by], {**facts, "has": _cards_now(step)})
+        reason = grown if move.reason.code in _WELL else move.reason
+        return replace(step, move=replace(move, reason=reason, effects=effects, due_in=due_in))
+    reason = Reason(_REASONS[why.by], facts)
     return replace(step, move=replace(move, state=JobState.QUEUED, reason=reason, effects=effects, due_in=ASKS_AGAIN))
+
+
+def _cards_now(step: Step) -> int:
+    """Of a service, in the size that its cluster has been told."""
+    facts = step.loaded.facts
+    return _job(step).cards_per_pod * facts.wanted_pods if facts is not None else 0
 
 
 def _wake(ulids: Collection[str], now: datetime) -> None:

@@ -287,7 +287,7 @@ def _happened_at(loaded: Loaded, move: Move, now: datetime) -> datetime:
     if move.ending is not None:
         at = move.ending.at
     elif facts is not None:
-        if move.state is JobState.RUNNING:
+        if move.state is JobState.RUNNING and loaded.job.state != JobState.RUNNING.value:
             at = facts.ready_at
         elif move.state is JobState.CREATING:
             at = facts.admitted_at

@@ -20,7 +20,10 @@ from jobs.services.preview import job_preview
 from quotas.limits import limits_effects, limits_let_in
 from quotas.local_queues import local_queue_change
 from quotas.models import Demand, LocalQueue
+from tests.api.client import Api
 from tests.cast import Cast, build_cast
+from tests.pages.conftest import visitor_of
+from tests.pages.visitor import words
 from tests.services.support import refused
 from tests.stage import BODY, Stage
 
@@ -122,10 +125,34 @@ def test_a_service_that_grows_beyond_the_limit_keeps_the_replicas_it_has(stage: 
     stage.run(60)
     row = ObservedWorkload.objects.get(job_ulid=service.public_id, gone=False)
     assert (states(stage, service, other), row.cards_held) == (["running", "running"], 2)
+    shown = stage.job(service)
+    assert shown.reason_code == "local_limit" and shown.reason_since > (shown.started_at or shown.reason_since)
+    assert text_of(stage, service) == (
+        "Has 2 of the 3 cards it is to have, and does not grow now: the team's queue default may hold 4 at once, and 4"
+        " are taken."
+    )
     ask(stage, other, Operation.CANCEL)
     stage.run(80)
     row.refresh_from_db()
     assert row.cards_held == 3
+    assert (stage.job(service).reason_code, text_of(stage, service)) == ("running", "All pods run.")
+
+
+def test_page_list_and_api_say_why_a_service_does_not_grow(stage: Stage) -> None:
+    limit(stage.cast, most_cards_each=4)
+    service = stage.submit(cards=1, kind="inference", replicas=2, **SLEEP)
+    stage.submit(cards=2, **SLEEP)
+    stage.run(60)
+    ask(stage, service, Operation.SCALE, replicas=4)
+    stage.run(60)
+    said = (
+        "Has 2 of the 4 cards it is to have, and does not grow now: one person may hold 4 in the queue default, and the"
+        " owner has 4."
+    )
+    owner = visitor_of(stage.cast, "eng-vision-1")
+    assert said in words(owner.get(f"/jobs/{service.public_id}/")) and said in words(owner.get("/jobs/"))
+    body = Api("eng-vision-1").get(f"jobs/{service.public_id}")
+    assert (body["state"], body["reason"]["code"], body["reason"]["text"]) == ("running", "personal_limit", said)
 
 
 def test_a_lower_limit_interrupts_nothing_and_tells_who_is_above_it_and_who_waits(stage: Stage) -> None:
