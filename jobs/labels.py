@@ -6,7 +6,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
 from jobs.domain.operations import Effect, Makes, Operation, Place, Refusal
-from jobs.domain.words import Flag, Framework, JobState, Kind, Priority
+from jobs.domain.words import CardSharing, Flag, Framework, JobState, Kind, Priority
 
 STATES = {
     JobState.QUEUED: _("Queued"),
@@ -39,6 +39,7 @@ FRAMEWORKS = {
     Framework.MPI: _("MPI"),
     Framework.COMMAND: _("Plain command"),
 }
+CARD_SHARING = {CardSharing.EXCLUSIVE: _("whole cards"), CardSharing.SHARED: _("shared card slices")}
 PRIORITIES = {
     Priority.LOW: pgettext_lazy("priority", "Low"),
     Priority.NORMAL: pgettext_lazy("priority", "Normal"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -54,14 +54,6 @@ def jobs_visible(viewer: Actor) -> QuerySet[Job]:
     """Every job the viewer may see, with what a row shows."""
     rows = visible(viewer, Job.objects.all(), Action.JOB_VIEW)
     return rows.select_related(*RELATED)
-
-
-def job_names(viewer: Actor, public_ids: Collection[str]) -> dict[str, str]:
-    """Names of those of the jobs that the viewer may see; one query, none without ids."""
-    if not public_ids:
-        return {}
-    rows = jobs_visible(viewer).filter(public_id__in=public_ids).order_by()
-    return dict(rows.values_list("public_id", "display_name"))
 
 
 def job_get(*, viewer: Actor, public_id: str) -> Job:

@@ -16,8 +16,9 @@ from accounts.selectors import audit_page, team_choices
 from accounts.web import actor_of_page, signed_in
 from common.errors import NotAllowed
 from common.htmx import render_page
+from jobs.card_sharing import card_sharing
 from jobs.pages.lists import Choice, filters_of, render_job_list
-from jobs.selectors import JobFilters
+from jobs.selectors import JobFilters, jobs_by_ulid
 
 P = ParamSpec("P")
 Page = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
@@ -59,7 +60,10 @@ def job_list(request: HttpRequest) -> HttpResponse:
 @require_safe
 def audit(request: HttpRequest) -> HttpResponse:
     """Who did what, newest first."""
-    page = audit_page(viewer=actor_of_page(request), cursor=request.GET.get("cursor"))
+    viewer = actor_of_page(request)
+    page = audit_page(viewer=viewer, cursor=request.GET.get("cursor"))
+    jobs = jobs_by_ulid(viewer=viewer, ulids={event.target_id for event in page.rows if event.target_type == "job"})
+    rows = [(event, card_sharing(jobs[event.target_id]) if event.target_id in jobs else None) for event in page.rows]
     links = {"newer": page.newer, "older": page.older}
     context = {name: f"cursor={cursor}" if cursor else None for name, cursor in links.items()}
-    return render_page(request, "jobs/audit.html", {"events": page.rows, **context}, partial="rows")
+    return render_page(request, "jobs/audit.html", {"rows": rows, **context}, partial="rows")

@@ -9,7 +9,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts.actors import Actor
-from jobs.selectors import job_names
+from jobs.card_sharing import card_sharing
+from jobs.labels import CARD_SHARING
+from jobs.models import Job
+from jobs.selectors import jobs_by_ulid
 from quotas.limits import LimitsEffect
 
 NAMED = 5
@@ -29,7 +32,8 @@ def limits_key(effect: LimitsEffect) -> str:
 
 def limits_sentences(viewer: Actor, effect: LimitsEffect) -> list[tuple[str, str]]:
     """Which jobs would wait and which are above the limits, each with its sign; at most one query."""
-    names = job_names(viewer, [*effect.waiting[:NAMED], *effect.over[:NAMED]])
+    jobs = jobs_by_ulid(viewer=viewer, ulids=[*effect.waiting[:NAMED], *effect.over[:NAMED]])
+    names = {ulid: _marked(job) for ulid, job in jobs.items()}
     found = []
     if effect.waiting:
         sentence = ngettext(
@@ -46,6 +50,12 @@ def limits_sentences(viewer: Actor, effect: LimitsEffect) -> list[tuple[str, str
         )
         found.append(("player-play", sentence % _counted(effect.over, names)))
     return found
+
+
+def _marked(job: Job) -> str:
+    """A job by its name, and how it has its cards."""
+    sharing = card_sharing(job)
+    return f"{job.display_name} ({CARD_SHARING[sharing]})" if sharing is not None else job.display_name
 
 
 def _counted(jobs: Sequence[str], names: dict[str, str]) -> dict[str, object]:

@@ -122,7 +122,7 @@ def test_limits_are_set_by_the_form_and_told_of_before_where_they_touch_a_job(
         limits_let_in({job.public_id: job.local_queue_id}, timezone.now())
     question = act(lead, "change", name="Night", most_cards="2", most_cards_each="")
     assert question.status_code == 200 and night().most_cards == 8
-    assert "1 job was let in already, is beyond the limit and goes on: probe 1." in words(question)
+    assert "1 job was let in already, is beyond the limit and goes on: probe 1 (whole cards)." in words(question)
     assert act(lead, "change", name="Night", most_cards="2", most_cards_each="", seen="0 1").status_code == 302
     assert (night().most_cards, night().most_cards_each) == (2, None)
     assert "4 of 2" in words(visitor("admin").get("/admin/queues/"))

@@ -150,6 +150,7 @@ def test_every_job_is_marked_wherever_it_is_shown(stage: Stage, visitor: Visitor
         (admin.get("/admin/nodes/", node=node), {"on slices": "shared"}),
         (admin.get("/admin/idle/"), {"still pulling": "shared"}),
         (admin.get("/admin/clusters/sandbox/conflicts/"), both),
+        (admin.get("/admin/audit/"), dict(zip(ids, both.values(), strict=True))),
     ]  # fmt: skip
     for answer, expected in shown:
         assert answer.status_code == 200
