@@ -78,6 +78,7 @@ from clusters.contract.inventory import (
     Part,
     SharingMode,
 )
+from clusters.contract.leaving import Fate, Leaving, LeftKind, LeftObject, TakenAway
 from clusters.contract.quotas import (
     DriftField,
     GroupQuota,
@@ -109,12 +110,16 @@ __all__ = [
     "EvictionCause",
     "Failure",
     "FailureCode",
+    "Fate",
     "FoundCards",
     "FoundLocalQueue",
     "FoundQueueFacts",
     "FoundQueues",
     "GroupQuota",
     "Holdable",
+    "Leaving",
+    "LeftKind",
+    "LeftObject",
     "LogChunk",
     "LogLine",
     "Mount",
@@ -146,6 +151,7 @@ __all__ = [
     "SecretKeeper",
     "SharingMode",
     "Steerable",
+    "TakenAway",
     "TidyReport",
     "Tidying",
     "Tracing",

@@ -20,6 +20,7 @@ from clusters.backends.kueue_volcano.discovery import lacking
 from clusters.backends.kueue_volcano.found import Finder, Place
 from clusters.backends.kueue_volcano.inference import deployment_manifest
 from clusters.backends.kueue_volcano.inventory import cluster_inventory
+from clusters.backends.kueue_volcano.leaving import Leaver
 from clusters.backends.kueue_volcano.lists import FOLLOWED, list_all
 from clusters.backends.kueue_volcano.logs import tail
 from clusters.backends.kueue_volcano.manifests import job_manifest, pod_group_manifest, secret_manifest
@@ -36,6 +37,7 @@ from clusters.contract import (
     Capability,
     ClusterInventory,
     FoundQueues,
+    LeftObject,
     LogChunk,
     Observation,
     QuotaPlan,
@@ -43,6 +45,7 @@ from clusters.contract import (
     Rejected,
     Retryable,
     Scope,
+    TakenAway,
     TidyReport,
     WorkloadFacts,
     WorkloadRef,
@@ -291,6 +294,16 @@ class KueueVolcanoBackend:
 
     def apply_quotas(self, plan: QuotaPlan) -> QuotaSyncReport:
         return quotas.apply(client_of(self._cluster, "quota"), plan, self._shape)
+
+    def left_behind(self) -> tuple[LeftObject, ...]:
+        return self._leaver.left_behind()
+
+    def take_away(self) -> TakenAway:
+        return self._leaver.take_away()
+
+    @property
+    def _leaver(self) -> Leaver:
+        return Leaver(self._client, client_of(self._cluster, "quota"), self._installation)
 
 
 def _kind_of(ref: WorkloadRef) -> names.Kind:
