@@ -20,6 +20,7 @@ from clusters.contract import CardPart, NodeHealth
 from clusters.models import Cluster, Node, NodeGroup
 from clusters.nodes_selectors import Key
 from clusters.selectors import GroupSums, GroupView, NodeView, known_sum, node_view
+from common.pages import Page, place_of, places_around
 from common.texts import storable
 
 NODES_ON_A_SHEET = 200
@@ -78,6 +79,38 @@ def node_sheet(*, viewer: Actor, show: NodeFilter, number: int, suspected: Colle
         number=number,
         sheets=sheets,
     )
+
+
+def node_page(*, viewer: Actor, cursor: str | None) -> Page[GroupView]:
+    """Groups in their order with those of their nodes that are on this page, so many as on a sheet; a group without
+    nodes takes the place of one. Sums are of all nodes of a group. Four queries. Raises NotAllowed, BadCursor.
+    """
+    require(viewer, Action.NODE_VIEW)
+    begin = place_of(cursor)
+    end = begin + NODES_ON_A_SHEET
+    sums = _sums()
+    places: dict[int, tuple[NodeGroup, range]] = {}  # nodes on the page, by their place in the group
+    place = 0
+    for group in NodeGroup.objects.select_related("cluster").order_by("cluster_id", "position", "slug"):
+        nodes = sum(sums[group.pk].by_free.values()) if group.pk in sums else 0
+        if place < end and place + max(1, nodes) > begin:
+            places[group.pk] = group, range(max(0, begin - place), min(nodes, end - place))
+        place += max(1, nodes)
+    found = _nodes_at(places)
+    after, before = places_around(begin, NODES_ON_A_SHEET, more=end < place)
+    views = [GroupView(group, group.cluster, tuple(found[pk]), sums.get(pk)) for pk, (group, _) in places.items()]
+    return Page(views, after, before)
+
+
+def _nodes_at(places: Mapping[int, tuple[NodeGroup, range]]) -> dict[int, list[NodeView]]:
+    """What stands at these places of each group; one query, because all but the first begin with their first node."""
+    found: dict[int, list[NodeView]] = defaultdict(list)
+    first = next((each.start for _, each in places.values()), 0)
+    rows = Node.objects.filter(group__in=places).order_by("cluster_id", "group__position", "group__slug", "name")
+    for node in rows[first : first + sum(len(each) for _, each in places.values())]:
+        assert node.group_id is not None
+        found[node.group_id].append(node_view(node, places[node.group_id][0].slug))
+    return found
 
 
 def node_found(*, viewer: Actor, name: str, cluster: str = "") -> tuple[GroupView, NodeView] | None:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import F, Q, QuerySet, Sum
+from django.db import connection
+from django.db.models import F, QuerySet, Sum
 from django.utils import timezone
 
 from accounts.actors import Actor
@@ -16,10 +17,13 @@ from accounts.policy import Action, require
 from clusters.contract import NodeHealth, SharingMode
 from clusters.models import Cluster, Node, NodeGroup
 from clusters.selectors import NodeView, node_view
-from jobs.domain.waste import Account, HeldRun
+from common.pages import Page, place_page
+from jobs.domain.waste import Account, Stretches
 from jobs.domain.words import Kind
 from jobs.models import Job, Run
 
+NODES_LISTED = 100
+"""Idle nodes, the longest idle first; the rest is on further pages."""
 LISTED = 50
 """Jobs that hold cards and do not run, the most expensive first; the sums count all."""
 
@@ -51,22 +55,17 @@ class HeldIdle:
 class Idle:
     """What does nothing at this moment. Cards of whole-card groups and slices are never added up."""
 
-    nodes: tuple[IdleNode, ...]
+    nodes: tuple[IdleNode, ...]  # at most NODES_LISTED
+    nodes_count: int
     held: tuple[HeldIdle, ...]
     held_jobs: int
     held_cards: int  # whole cards
 
 
 def idle_now(*, viewer: Actor) -> Idle:
-    """Idle nodes, longest first, and jobs whose cards wait for their pods. Raises NotAllowed. Four queries."""
+    """Idle nodes, longest first, and jobs whose cards wait for their pods. Raises NotAllowed. Five queries."""
     require(viewer, Action.NODE_VIEW)
-    nothing = Node.objects.filter(used=0, reserved=0, ending=0, outside=0).exclude(health=NodeHealth.DOWN.value)
-    nodes = [
-        IdleNode(node.group.cluster, node.group, node_view(node, node.group.slug))
-        for node in nothing.exclude(group=None).select_related("group__cluster")
-        if node.group is not None
-    ]
-    now = timezone.now()
+    nothing = _idle_nodes()
     rows = Run.objects.filter(admitted_at__isnull=False, started_at=None, ended_at=None, cards__gt=0)
     shown = rows.select_related("attempt__job__team", "attempt__job__owner", "attempt__job__group")
     held = [
@@ -76,11 +75,30 @@ def idle_now(*, viewer: Actor) -> Idle:
     ]
     whole = _whole_cards(rows).aggregate(cards=Sum("cards"))["cards"] or 0
     return Idle(
-        tuple(sorted(nodes, key=lambda each: (each.since or now, each.cluster.pk, each.node.name))),
+        tuple(idle_node(node) for node in nothing[:NODES_LISTED]),
+        nothing.count(),
         tuple(held),
         rows.count(),
         whole,
     )
+
+
+def idle_nodes(*, viewer: Actor, cursor: str | None) -> Page[Node]:
+    """A page of the nodes that hold nothing, longest first. Raises NotAllowed, BadCursor. One query."""
+    require(viewer, Action.NODE_VIEW)
+    return place_page(_idle_nodes(), cursor, size=NODES_LISTED)
+
+
+def idle_node(node: Node) -> IdleNode:
+    """One row of :func:`idle_nodes`."""
+    assert node.group is not None
+    return IdleNode(node.group.cluster, node.group, node_view(node, node.group.slug))
+
+
+def _idle_nodes() -> QuerySet[Node]:
+    nothing = Node.objects.filter(used=0, reserved=0, ending=0, outside=0).exclude(health=NodeHealth.DOWN.value)
+    rows = nothing.exclude(group=None).select_related("group__cluster")
+    return rows.order_by(F("held_since").asc(nulls_last=True), "cluster_id", "name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,26 +126,51 @@ def waste_ranking(*, viewer: Actor, length: timedelta, now: datetime | None = No
     since = until - length
     accounts: dict[int, Account] = defaultdict(Account)
     total = Account()
-    for team_id, run in _held_runs(since, until):
-        accounts[team_id].add(run, since, until)
-        total.add(run, since, until)
+    for team_id, kind, end_cause, is_over, held in _held(since, until):
+        for account in (accounts[team_id], total):
+            account.add_all(held, kind, end_cause, is_over=is_over)
     teams = Team.objects.in_bulk(accounts)
     ranking = [TeamWaste(teams[pk], account) for pk, account in accounts.items() if account.held]
     ranking.sort(key=lambda each: (-each.account.waste, each.team.name))
     return WasteRanking(since, until, tuple(ranking), total)
 
 
-_COLUMNS = ("cards", "attempt__job__kind", "admitted_at", "scheduled_at", "started_at", "ended_at", "end_cause")
+_HELD = """
+WITH run AS (
+  SELECT j.team_id, j.kind, r.end_cause, r.ended_at IS NOT NULL AS is_over, r.cards,
+         r.admitted_at AS admitted, COALESCE(r.scheduled_at, r.started_at) AS placed, r.started_at AS began,
+         COALESCE(r.ended_at, %(until)s) AS ended
+    FROM jobs_run r
+    JOIN jobs_attempt a ON a.id = r.attempt_id
+    JOIN jobs_job j ON j.id = a.job_id
+    JOIN clusters_nodegroup g ON g.id = j.group_id
+   WHERE r.admitted_at < %(until)s AND r.cards > 0 AND g.sharing = %(sharing)s
+     AND (r.ended_at IS NULL OR r.ended_at > %(since)s)
+), scheduled AS (
+  SELECT run.*, CASE WHEN placed IS NULL THEN ended ELSE GREATEST(admitted, LEAST(placed, ended)) END AS scheduled
+    FROM run
+), started AS (
+  SELECT scheduled.*, CASE WHEN began IS NULL THEN ended ELSE GREATEST(scheduled, LEAST(began, ended)) END AS started
+    FROM scheduled
+)
+SELECT team_id, kind, end_cause, is_over, SUM(cards * {before_nodes}), SUM(cards * {pulling}), SUM(cards * {running})
+  FROM started
+ GROUP BY 1, 2, 3, 4
+"""
+_SECONDS = "GREATEST(0, FLOOR(EXTRACT(EPOCH FROM LEAST({end}, ended, %(until)s) - GREATEST({begin}, %(since)s))))"
+_SUMS = _HELD.format(
+    before_nodes=_SECONDS.format(begin="admitted", end="scheduled"),
+    pulling=_SECONDS.format(begin="scheduled", end="started"),
+    running=_SECONDS.format(begin="started", end="ended"),
+)
 
 
-def _held_runs(since: datetime, until: datetime) -> Iterator[tuple[int, HeldRun]]:
-    """(team, run) of every admission that held whole cards in between, as plain values: there may be many."""
-    rows = _whole_cards(Run.objects.filter(admitted_at__lt=until, cards__gt=0))
-    rows = rows.filter(Q(ended_at=None) | Q(ended_at__gt=since)).order_by()
-    for team_id, cards, kind, admitted, scheduled, started, ended, cause in rows.values_list(
-        "attempt__job__team_id", *_COLUMNS
-    ).iterator():
-        yield team_id, HeldRun(cards, Kind(kind), admitted, scheduled, started, ended, cause)
+def _held(since: datetime, until: datetime) -> Iterator[tuple[int, Kind, str, bool, Stretches]]:
+    """(team, kind, end, whether it is over, what was held in between) of whole cards; checkpoints are not known."""
+    with connection.cursor() as cursor:
+        cursor.execute(_SUMS, {"since": since, "until": until, "sharing": SharingMode.EXCLUSIVE.value})
+        for team_id, kind, end_cause, is_over, not_placed, pulling, running in cursor.fetchall():
+            yield team_id, Kind(kind), end_cause, is_over, Stretches(int(not_placed), int(pulling), 0, int(running))
 
 
 def _whole_cards(rows: QuerySet[Run]) -> QuerySet[Run]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from django.utils.translation import gettext as _
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -17,10 +17,11 @@ from clusters.api.card_parts import CardPartOut, parts_body
 from clusters.connected import cluster_get
 from clusters.contract import NodeHealth, NodeTrouble
 from clusters.nodes_cordon import Closing, node_cordon, node_uncordon
-from clusters.nodes_selectors import NodeCare, node_marks
+from clusters.nodes_listing import node_page
+from clusters.nodes_selectors import NodeCare, NodeMarks, node_marks
 from clusters.nodes_suspicion import suspicion_clear
-from clusters.selectors import NodeView, group_views
-from common.api import errors, field_names, object_body
+from clusters.selectors import GroupView, NodeView
+from common.api import errors, field_names, object_body, page_of, page_out
 from common.errors import FieldProblem, InvalidInput
 
 
@@ -90,6 +91,7 @@ class GroupOut(serializers.Serializer[Any]):
     cards_per_node = serializers.IntegerField()
     physical = serializers.IntegerField(allow_null=True, help_text="Of all its nodes; null: not known of every one.")
     parts = CardPartOut(many=True, help_text="Of all its nodes.")
+    node_count = serializers.IntegerField(help_text="Of all pages.")
     nodes = NodeOut(many=True)
 
 
@@ -120,30 +122,39 @@ _PLAIN = tuple(name for name in field_names(NodeOut) if name not in ("troubles",
 
 
 class GroupsView(APIView):
-    @extend_schema(operation_id="groups_list", responses={200: GroupOut(many=True), **errors(401, 403)}, tags=["nodes"])
+    @extend_schema(
+        operation_id="groups_list",
+        parameters=[OpenApiParameter("cursor", str)],
+        responses={200: page_of("GroupPage", GroupOut), **errors(400, 401, 403)},
+        tags=["nodes"],
+    )
     def get(self, request: Request) -> Response:
-        """All node groups with their nodes, what their cards do, and what is not well."""
+        """All node groups with their nodes, what their cards do, and what is not well; 200 nodes a page.
+
+        A group that goes on beyond a page is on the next one as well, with its other nodes.
+        """
         actor = actor_of_request(request)
         marks = node_marks(viewer=actor)
-        return Response(
-            [
-                {
-                    "cluster": view.cluster.slug,
-                    "node_group": view.group.slug,
-                    "title": view.group.title,
-                    "vendor": view.group.vendor,
-                    "card_model": view.group.card_model,
-                    "interconnect": view.group.interconnect,
-                    "sharing": view.group.sharing,
-                    "unit": view.group.unit,
-                    "cards_per_node": view.group.cards_per_node,
-                    "physical": view.physical,
-                    "parts": parts_body(view.parts),
-                    "nodes": [_node(node, marks.care_of(view.cluster, node)) for node in view.nodes],
-                }
-                for view in group_views(viewer=actor)
-            ]
-        )
+        page = node_page(viewer=actor, cursor=request.query_params.get("cursor"))
+        return page_out(request, page, lambda views: [_group(view, marks) for view in views])
+
+
+def _group(view: GroupView, marks: NodeMarks) -> dict[str, Any]:
+    return {
+        "cluster": view.cluster.slug,
+        "node_group": view.group.slug,
+        "title": view.group.title,
+        "vendor": view.group.vendor,
+        "card_model": view.group.card_model,
+        "interconnect": view.group.interconnect,
+        "sharing": view.group.sharing,
+        "unit": view.group.unit,
+        "cards_per_node": view.group.cards_per_node,
+        "physical": view.physical,
+        "parts": parts_body(view.parts),
+        "node_count": view.node_count,
+        "nodes": [_node(node, marks.care_of(view.cluster, node)) for node in view.nodes],
+    }
 
 
 def _node(node: NodeView, care: NodeCare) -> dict[str, Any]:

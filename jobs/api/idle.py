@@ -14,10 +14,10 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.api.base import actor_of_request
-from common.api import errors
+from common.api import errors, page_of, page_out
 from common.errors import FieldProblem, InvalidInput
 from jobs.domain.waste import Account, Waste
-from jobs.waste import idle_now, waste_ranking
+from jobs.waste import IdleNode, idle_node, idle_nodes, idle_now, waste_ranking
 
 DAYS_MAX = 90
 DAYS_DEFAULT = 7
@@ -41,7 +41,7 @@ class HeldIdleOut(serializers.Serializer[Any]):
 
 
 class IdleOut(serializers.Serializer[Any]):
-    nodes = IdleNodeOut(many=True)
+    nodes = serializers.IntegerField(help_text="That hold nothing; `/idle/nodes` lists them.")
     held = HeldIdleOut(many=True, help_text="Cards held and not running, the most first; at most 50 jobs.")
     held_jobs = serializers.IntegerField()
     held_cards = serializers.IntegerField(help_text="Whole cards.")
@@ -82,21 +82,11 @@ class WasteOut(serializers.Serializer[Any]):
 class IdleView(APIView):
     @extend_schema(operation_id="idle", responses={200: IdleOut, **errors(401, 403)}, tags=["nodes"])
     def get(self, request: Request) -> Response:
-        """Nodes that hold nothing and since when, and cards that are held and do not run."""
+        """How many nodes hold nothing, and cards that are held and do not run."""
         idle = idle_now(viewer=actor_of_request(request))
         return Response(
             {
-                "nodes": [
-                    {
-                        "cluster": each.cluster.slug,
-                        "node_group": each.group.slug,
-                        "node": each.node.name,
-                        "unit": each.group.unit,
-                        "free": each.node.free,
-                        "since": each.since,
-                    }
-                    for each in idle.nodes
-                ],
+                "nodes": idle.nodes_count,
                 "held": [
                     {
                         "job": each.job.public_id,
@@ -111,6 +101,30 @@ class IdleView(APIView):
                 "held_cards": idle.held_cards,
             }
         )
+
+
+class IdleNodesView(APIView):
+    @extend_schema(
+        operation_id="idle_nodes",
+        parameters=[OpenApiParameter("cursor", str)],
+        responses={200: page_of("IdleNodePage", IdleNodeOut), **errors(400, 401, 403)},
+        tags=["nodes"],
+    )
+    def get(self, request: Request) -> Response:
+        """Nodes that hold nothing and since when, the longest first, 100 a page."""
+        page = idle_nodes(viewer=actor_of_request(request), cursor=request.query_params.get("cursor"))
+        return page_out(request, page, lambda rows: [_idle_node(idle_node(row)) for row in rows])
+
+
+def _idle_node(each: IdleNode) -> dict[str, Any]:
+    return {
+        "cluster": each.cluster.slug,
+        "node_group": each.group.slug,
+        "node": each.node.name,
+        "unit": each.group.unit,
+        "free": each.node.free,
+        "since": each.since,
+    }
 
 
 class WasteView(APIView):

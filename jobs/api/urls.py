@@ -8,6 +8,7 @@ from jobs.api import bulk, idle, operations, views
 
 urlpatterns = [
     path("idle", idle.IdleView.as_view(), name="idle"),
+    path("idle/nodes", idle.IdleNodesView.as_view(), name="idle-nodes"),
     path("waste", idle.WasteView.as_view(), name="waste"),
     path("jobs", views.JobsView.as_view(), name="jobs"),
     path("jobs/bulk", bulk.BulkSubmitView.as_view(), name="jobs-bulk"),

@@ -30,7 +30,6 @@ PERIODS = {
     "30d": (_("30 d"), timedelta(days=30)),
 }
 DEFAULT_PERIOD = "7d"
-NODES_LISTED = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +69,8 @@ def idle(request: HttpRequest) -> HttpResponse:
     found = idle_now(viewer=viewer)
     ranking = waste_ranking(viewer=viewer, length=PERIODS[period][1])
     context = {
-        "nodes": found.nodes[:NODES_LISTED],
-        "nodes_count": len(found.nodes),
+        "nodes": found.nodes,
+        "nodes_count": found.nodes_count,
         "held": found.held,
         "held_jobs": found.held_jobs,
         "held_cards": found.held_cards,

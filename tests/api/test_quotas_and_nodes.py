@@ -67,7 +67,7 @@ def test_a_level_that_does_not_exist_is_refused(cast: Cast) -> None:
 def test_nodes_add_up_to_their_installed_cards(cast: Cast) -> None:
     with Stage(cast) as stage:
         fill(stage, "h100", 16)
-        groups = Api("admin").get("groups")
+        groups = Api("admin").get("groups")["results"]
     assert [group["node_group"] for group in groups] == ["a100", "ascend-910b", "h100"]
     for group in groups:
         for node in group["nodes"]:

@@ -32,7 +32,7 @@ def virtual(cast: Cast) -> NodeGroup:
 
 
 def told() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    (found,) = (each for each in Api("admin").get("groups") if each["node_group"] == "ascend-910b")
+    (found,) = (each for each in Api("admin").get("groups")["results"] if each["node_group"] == "ascend-910b")
     return found["parts"], found["nodes"][0]["parts"]
 
 

@@ -142,7 +142,7 @@ def test_a_script_does_the_same(stage: Stage) -> None:
     assert api.call("POST", f"nodes/sandbox/{NODE}/cordon", {"reason": "a fan"}).status_code == 200
     suspect(stage.cast)
     stage.run(4)
-    (group,) = [each for each in api.get("groups") if each["node_group"] == "h100"]
+    (group,) = [each for each in api.get("groups")["results"] if each["node_group"] == "h100"]
     node = next(each for each in group["nodes"] if each["name"] == NODE)
     assert (node["free"], node["cordon"]["reason"], node["cordon"]["by"]) == (0, "a fan", "admin")
     assert [told["trouble"] for told in node["troubles"]] == ["cordoned"]

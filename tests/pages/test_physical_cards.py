@@ -28,7 +28,7 @@ def shared(cast: Cast) -> NodeGroup:
 
 def told(api: Api) -> dict[str, Any]:
     """Wherever the API speaks of the group or of its nodes."""
-    (found,) = (each for each in api.get("groups") if each["node_group"] == "slices")
+    (found,) = (each for each in api.get("groups")["results"] if each["node_group"] == "slices")
     water = api.get("clusters/sandbox/water-level")
     (level,) = (each for each in water["node_groups"] if each["node_group"] == "slices")
     (group,) = (each for each in api.get("clusters/sandbox/groups")["groups"] if each["slug"] == "slices")

@@ -98,7 +98,10 @@ MATRIX: dict[str, dict[str, Row]] = {
         "POST": Row(row(302, 302, 302, 302, 302, 302, 422), {**SUBMIT, "cards": "1"}),
     },
     "jobs:preview": {"GET": Row(signed_in(302, 200))},
-    "jobs:bulk": {"POST": Row(signed_in(302, 200), {"operation": "cancel", "ids": ["nobody's"]})},
+    "jobs:bulk": {
+        "GET": Row(everybody(302)),
+        "POST": Row(signed_in(302, 200), {"operation": "cancel", "ids": ["nobody's"]}),
+    },
     "jobs:detail": {"GET": Row(TEAM_SEES, hidden=True)},
     "jobs:logs": {"GET": Row(TEAM_SEES, hidden=True)},
     "jobs:log_file": {"GET": Row(TEAM_SEES, hidden=True)},
@@ -240,6 +243,7 @@ MATRIX: dict[str, dict[str, Row]] = {
     "api:shares": {"PUT": Row(admins(401, 200), {"shares": {"vision": 4000}})},
     "api:groups": {"GET": Row(admins(401, 200))},
     "api:idle": {"GET": Row(admins(401, 200))},
+    "api:idle-nodes": {"GET": Row(admins(401, 200))},
     "api:waste": {"GET": Row(admins(401, 200))},
     "api:maintenance": {
         "GET": Row(admins(401, 200)),
