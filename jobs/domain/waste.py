@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from itertools import pairwise
 
 from jobs.domain.words import Kind
 
@@ -41,6 +42,16 @@ _UNSEEN = frozenset({"", "lost"})
 
 
 @dataclass(frozen=True, slots=True)
+class Stretches:
+    """Card-seconds of what was held, in turn: before it had nodes, before it ran, until a checkpoint, and the rest."""
+
+    not_placed: int
+    pulling: int
+    kept: int
+    rest: int
+
+
+@dataclass(frozen=True, slots=True)
 class HeldRun:
     """One admission with its cards; ``ended_at`` is when its quota was freed, None while it lasts."""
 
@@ -52,6 +63,17 @@ class HeldRun:
     ended_at: datetime | None = None
     end_cause: str = ""
     checkpoint_at: datetime | None = None  # newest known one; work before it is kept
+
+    def stretches(self, since: datetime, until: datetime) -> Stretches:
+        """Those parts that lie between two moments. jobs/waste.py has the same in SQL, for many."""
+        over = self.ended_at or until
+        end = min(over, until)
+        scheduled = _between(self.scheduled_at or self.started_at, self.admitted_at, over)
+        started = _between(self.started_at, scheduled, over)
+        kept = started if self.checkpoint_at is None else _between(self.checkpoint_at, started, over)
+        moments = (self.admitted_at, scheduled, started, kept, over)
+        parts = (_seconds(begin, after, since, end) for begin, after in pairwise(moments))
+        return Stretches(*(self.cards * seconds for seconds in parts))
 
 
 @dataclass(slots=True)
@@ -74,19 +96,18 @@ class Account:
 
     def add(self, run: HeldRun, since: datetime, until: datetime) -> None:
         """Book the part of a run that lies between two moments."""
-        end = min(run.ended_at or until, until)
-        scheduled = _between(run.scheduled_at or run.started_at, run.admitted_at, run.ended_at or until)
-        started = _between(run.started_at, scheduled, run.ended_at or until)
-        kept = started if run.checkpoint_at is None else _between(run.checkpoint_at, started, run.ended_at or until)
-        self._book(Waste.NOT_PLACED, run.cards * _seconds(run.admitted_at, scheduled, since, end))
-        self._book(Waste.PULLING, run.cards * _seconds(scheduled, started, since, end))
-        self._book(None, run.cards * _seconds(started, kept, since, end))
-        rest = run.cards * _seconds(kept, run.ended_at or until, since, end)
-        if run.ended_at is None or (run.end_cause in _UNSEEN and run.kind is Kind.TRAINING):
-            self.held += rest
-            self.open += rest
+        self.add_all(run.stretches(since, until), run.kind, run.end_cause, is_over=run.ended_at is not None)
+
+    def add_all(self, held: Stretches, kind: Kind, end_cause: str, *, is_over: bool) -> None:
+        """Book what one run, or many of the same kind and end together, held."""
+        self._book(Waste.NOT_PLACED, held.not_placed)
+        self._book(Waste.PULLING, held.pulling)
+        self._book(None, held.kept)
+        if not is_over or (end_cause in _UNSEEN and kind is Kind.TRAINING):
+            self.held += held.rest
+            self.open += held.rest
         else:
-            self._book(_lost_by(run), rest)
+            self._book(_lost_by(kind, end_cause), held.rest)
 
     def _book(self, cause: Waste | None, card_seconds: int) -> None:
         self.held += card_seconds
@@ -96,13 +117,13 @@ class Account:
             self.wasted[cause] += card_seconds
 
 
-def _lost_by(run: HeldRun) -> Waste | None:
-    """What took the work of the run's last stretch; None: nothing did. A session or a service is its own result."""
-    if run.kind is not Kind.TRAINING or run.end_cause in _SUCCESS:
+def _lost_by(kind: Kind, end_cause: str) -> Waste | None:
+    """What took the work of the last stretch; None: nothing did. A session or a service is its own result."""
+    if kind is not Kind.TRAINING or end_cause in _SUCCESS:
         return None
-    if run.end_cause in _PREEMPTED:
+    if end_cause in _PREEMPTED:
         return Waste.PREEMPTED
-    return Waste.STOPPED if run.end_cause in _STOPPED else Waste.FAILED
+    return Waste.STOPPED if end_cause in _STOPPED else Waste.FAILED
 
 
 def _between(at: datetime | None, low: datetime, high: datetime) -> datetime:

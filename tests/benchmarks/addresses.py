@@ -20,6 +20,8 @@ NARROWED = {
 FAR_BACK = ("jobs:list", "team:jobs", "admin_console:jobs", "api:jobs")
 ABSENT = {"admin_console:plan_restore", "admin_console:adopt", "admin_console:take_over"}
 """About something that these databases do not have: an older version of a plan, quotas set from outside."""
+SHARED = {"admin_console:sharing", "api:sharing"}
+"""About a node group whose cards are shared."""
 QUERIES = {"jobs:preview": "framework=pytorch&cards=8"}
 
 
@@ -45,6 +47,8 @@ def main(names: list[str]) -> None:
     )
 
     def path_of(name: str) -> str:
+        if name in SHARED:
+            return reverse(name, kwargs={"cluster": known["cluster"], "group": "slices"})
         for kwargs in arguments:
             with suppress(NoReverseMatch):
                 return reverse(name, kwargs=kwargs)

@@ -17,6 +17,8 @@ FAR = datetime.fromisoformat("2100-01-01T00:00:00+00:00")
 PEOPLE = {"engineer": "eng-vision-1", "lead": "lead-vision", "admin": "admin"}
 OWNERS = ("eng-vision-1", "eng-vision-2", "eng-language-1", "eng-robotics-1")
 LIVE = ("queued", "queued", "running", "running", "running", "creating", "queued", "running", "retrying", "queued")
+STARTED = ("admitted_at", "scheduled_at", "started_at")
+RAN_FOR = timedelta(minutes=1)
 OVER = ("succeeded",) * 7 + ("failed",) * 2 + ("cancelled",)
 
 
@@ -29,7 +31,7 @@ def main(active: int, ended: int) -> None:
     from django.urls import reverse
 
     from accounts.services import token_create
-    from clusters.models import Cluster
+    from clusters.models import Cluster, NodeGroup
     from clusters.supply_services import dataset_set, registry_set, variables_set
     from jobs.models import Job
     from tests.cast import build_cast, build_cluster
@@ -42,9 +44,11 @@ def main(active: int, ended: int) -> None:
     dataset_set(actor=admin, **place, name="imagenet", volume="data")
     variables_set(actor=lead, **place, name="wandb", values={"A": "1"})
     registry_set(actor=lead, **place, name="harbor", server="registry.example", username="robot", password="x")
+    NodeGroup.objects.create(cluster=cast.cluster, slug="slices", title="Slices", sharing="mig", unit="slice")
     if active or ended:
         live = crowd(cast, len(LIVE), states=LIVE, usernames=OWNERS)
         over = crowd(cast, len(OVER), states=OVER, usernames=OWNERS)
+        _hold_cards()
         _multiply([job.pk for job in live], active - len(live), timedelta(days=1), lasts=False)
         _multiply([job.pk for job in over], ended - len(over), timedelta(days=DAYS_OF_HISTORY), lasts=True)
         # The jobs' cluster is never asked again, or it would say that it knows none of them; another one is at work.
@@ -62,6 +66,20 @@ def main(active: int, ended: int) -> None:
         sessions[role] = client.cookies["sluice_session"].value
         client.cookies.clear()
     sys.stdout.write(json.dumps({**known, "tokens": tokens, "sessions": sessions}))
+
+
+def _hold_cards() -> None:
+    """What holds cards has been admitted, what runs or is over has started; ends follow with the copies."""
+    from django.db.models import F
+
+    from jobs.models import Job, Run
+
+    for states, moments in ((("creating",), ("admitted_at",)), (("running", *OVER), STARTED)):
+        for job in Job.objects.filter(state__in=states):
+            runs = Run.objects.filter(attempt__job=job)
+            runs.update(cards=job.cards, **{name: F("queued_at") for name in moments})
+            if job.state in OVER:
+                runs.update(ended_at=F("queued_at") + RAN_FOR, end_cause=job.state)
 
 
 def _multiply(models: list[int], count: int, span: timedelta, *, lasts: bool) -> None:
@@ -92,7 +110,7 @@ class _Copies:
         ulid = f"'01HB' || lpad(({self._first} + n)::text, 22, '0')"
         at = f"now() - interval '{self._span.total_seconds()} seconds' * (1 - n::float8 / {self._count})"
         new_job = f"{self._first} + n"
-        over = f"{at} + interval '1 minute'"
+        over = f"{at} + interval '{RAN_FOR.total_seconds()} seconds'"
         self._copy(
             apps.get_model("jobs.Job"),
             "t.id",
@@ -106,10 +124,13 @@ class _Copies:
             "t.job_id",
             {"id": attempt, "job_id": new_job, "object_name": f"'j-' || ({self._first} + n)", "created_at": at},
         )
+        held = {name: f"CASE WHEN t.{name} IS NOT NULL THEN {at} END" for name in STARTED}
         self._copy(
             apps.get_model("jobs.Run"),
             "(SELECT job_id FROM jobs_attempt WHERE id = t.attempt_id)",
-            {"id": None, "attempt_id": f"(SELECT id FROM jobs_attempt WHERE job_id = {new_job})", "queued_at": at},
+            {"id": None, "attempt_id": f"(SELECT id FROM jobs_attempt WHERE job_id = {new_job})", "queued_at": at}
+            | held
+            | ({"ended_at": over} if lasts else {}),
         )
         moments = {"at": at, "recorded_at": at}
         self._copy(apps.get_model("jobs.JobEvent"), "t.job_id", {"id": None, "job_id": new_job, **moments})
