@@ -16,7 +16,7 @@ ifneq ($(shell test -x $(PY) && echo yes),yes)
 $(shell rm -f $(VENV)/.installed-run $(VENV)/.installed-dev)
 endif
 
-.PHONY: help run backup restore test test-cluster cluster bench lint format lock
+.PHONY: help run backup restore test test-cluster races cluster bench lint format lock
 
 help:
 	@echo "make run     start the console: PORT=8000, SLUICE_STATE_DIR=folder, DEMO=0 for an empty one"
@@ -25,6 +25,7 @@ help:
 	@echo "make test    run all tests, or some: TIERS='fast system browser controlplane'"
 	@echo "make cluster start a real control plane with fake nodes to connect the console to: STATE=folder"
 	@echo "make test-cluster  run the tests on a real control plane alone: SLUICE_TEST_KUEUE=0.17 for the older Kueue"
+	@echo "make races   try ten thousand orders in which people and workers race for a job: JOBS=processes"
 	@echo "make bench   measure the speed of the hot paths: PART='full crash', WRITE=1 keeps the table, RENEW=1 new gates"
 	@echo "make lint    style, types and import rules"
 	@echo "make format  format the Python code"
@@ -64,6 +65,10 @@ test: $(VENV)/.installed-dev
 # The programs of the control plane are built once, which takes 25 to 40 minutes and Go, and kept outside the checkout.
 test-cluster: $(VENV)/.installed-dev
 	$(PYTEST) tests/controlplane
+
+# The fast tier tries 250 of them.
+races: $(VENV)/.installed-dev
+	SLUICE_RACES_EXAMPLES=10000 $(PYTEST) -n $(JOBS) tests/properties/test_races.py
 
 cluster: $(VENV)/.installed-dev
 	@exec env PYTHONPATH=.:platform $(PY) -m tests.controlplane.serve

@@ -1,7 +1,7 @@
 """R25: people and workers race for one job; whatever the order, its history is one that the model allows.
 
 Workers take a job, and act on what they saw only later; meanwhile people ask for everything, twice if they like, and
-the cluster goes on. SLUICE_RACES_EXAMPLES sets how many histories are tried.
+the cluster goes on. SLUICE_RACES_EXAMPLES sets how many histories are tried: `make races` tries ten thousand.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pytest
 import time_machine
 from django.db import transaction
 from django.utils import timezone
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -46,6 +46,8 @@ from tests.faults.seeds.play import BEGIN
 from tests.faults.seeds.scene import Scene, build_scene
 
 EXAMPLES = int(os.environ.get("SLUICE_RACES_EXAMPLES", "250"))
+CHUNK = 125
+"""Histories of one test, which follow from its number alone, so that a parallel run can be spread and repeated."""
 STEPS = 16
 ASKED = [operation for operation in Operation if operation is not Operation.SCALE]
 ENDED = frozenset({"succeeded", "failed", "cancelled"})
@@ -334,16 +336,18 @@ def scene(db: None) -> Iterator[Scene]:
     logging.disable(logging.NOTSET)
 
 
-@pytest.mark.timeout(max(300, 2 * EXAMPLES))
-def test_people_and_workers_who_race_for_a_job_make_only_legal_histories(scene: Scene) -> None:
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("number", range(-(-EXAMPLES // CHUNK)))
+def test_people_and_workers_who_race_for_a_job_make_only_legal_histories(scene: Scene, number: int) -> None:
     """R25: every operation of a training job, some asked twice, against submit, admission, retry and end."""
     Races.scene = scene
     run_state_machine_as_test(
-        Races,
+        seed(number)(Races),
         settings=settings(
-            max_examples=EXAMPLES,
+            max_examples=min(CHUNK, EXAMPLES - number * CHUNK),
             stateful_step_count=STEPS,
             deadline=None,
+            database=None,
             suppress_health_check=list(HealthCheck),
         ),
     )
