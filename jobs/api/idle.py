@@ -17,7 +17,7 @@ from accounts.api.base import actor_of_request
 from common.api import errors, page_of, page_out
 from common.errors import FieldProblem, InvalidInput
 from jobs.domain.waste import Account, Waste
-from jobs.waste import IdleNode, idle_node, idle_nodes, idle_now, waste_ranking
+from jobs.waste import IdleNode, idle_node, idle_nodes, idle_now, waste_lately
 
 DAYS_MAX = 90
 DAYS_DEFAULT = 7
@@ -140,7 +140,7 @@ class WasteView(APIView):
     )
     def get(self, request: Request) -> Response:
         """Teams by the card-seconds that led to nothing. Whole cards only; idle use is not measured here."""
-        ranking = waste_ranking(viewer=actor_of_request(request), length=timedelta(days=_days(request)))
+        ranking = waste_lately(viewer=actor_of_request(request), length=timedelta(days=_days(request)))
         return Response(
             {
                 "since": ranking.since,

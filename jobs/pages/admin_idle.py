@@ -15,7 +15,7 @@ from accounts.web import actor_of_page
 from common.htmx import render_page
 from jobs.domain.waste import Account, Waste
 from jobs.pages.admin import for_admins
-from jobs.waste import TeamWaste, idle_now, waste_ranking
+from jobs.waste import TeamWaste, idle_now, waste_lately
 
 CAUSES: dict[Waste, str | Promise] = {
     Waste.NOT_PLACED: _("not placed"),
@@ -67,7 +67,7 @@ def idle(request: HttpRequest) -> HttpResponse:
     period = request.GET.get("period", DEFAULT_PERIOD)
     period = period if period in PERIODS else DEFAULT_PERIOD
     found = idle_now(viewer=viewer)
-    ranking = waste_ranking(viewer=viewer, length=PERIODS[period][1])
+    ranking = waste_lately(viewer=viewer, length=PERIODS[period][1])
     context = {
         "nodes": found.nodes,
         "nodes_count": found.nodes_count,

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 from random import Random
+from typing import Any
 
 import pytest
 
 from clusters.models import NodeGroup
+from common.errors import NotAllowed
+from console.settings import base
+from jobs import waste
 from jobs.domain.waste import Account, HeldRun
 from jobs.domain.words import Kind
 from jobs.models import Job, Run
-from jobs.waste import waste_ranking
+from jobs.waste import waste_lately, waste_ranking
 from tests.cast import build_cast
 from tests.pages.crowd import crowd
 
@@ -52,6 +56,29 @@ def test_the_database_adds_up_what_the_domain_books_for_each_run() -> None:
     found = waste_ranking(viewer=cast.actor("admin"), length=LENGTH, now=UNTIL)
     assert {each.team.slug: each.account for each in found.teams} == expected
     assert found.total == total and total.waste and total.useful and total.open
+
+
+def test_a_ranking_is_read_again_when_it_is_too_old(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    admin, clock = build_cast().actor("admin"), [1000.0]
+    monkeypatch.setattr(waste, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(waste, "_known", {})
+    settings.SLUICE = {**settings.SLUICE, "WASTE_SECONDS": base.SLUICE["WASTE_SECONDS"]}
+    day, week = timedelta(days=1), timedelta(days=7)
+    first = waste_lately(viewer=admin, length=day)
+    assert waste_lately(viewer=admin, length=week).since < first.since
+    clock[0] += base.SLUICE["WASTE_SECONDS"] - 1
+    assert waste_lately(viewer=admin, length=day) is first
+    clock[0] += 1
+    assert waste_lately(viewer=admin, length=day).until > first.until
+
+
+def test_nobody_else_reads_what_was_ranked_for_an_admin(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    cast = build_cast()
+    monkeypatch.setattr(waste, "_known", {})
+    settings.SLUICE = {**settings.SLUICE, "WASTE_SECONDS": base.SLUICE["WASTE_SECONDS"]}
+    waste_lately(viewer=cast.actor("admin"), length=LENGTH)
+    with pytest.raises(NotAllowed):
+        waste_lately(viewer=cast.actor("lead-vision"), length=LENGTH)
 
 
 def test_shared_cards_are_left_out() -> None:

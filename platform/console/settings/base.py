@@ -259,6 +259,8 @@ SLUICE: dict[str, Any] = {
     "LEASE_SECONDS": read_int("SLUICE_LEASE_SECONDS", 30),
     "SWEEP_BATCH": read_int("SLUICE_SWEEP_BATCH", 200),
     "STALE_AFTER_SECONDS": 90,
+    "FIGURES_SECONDS": 1.0,  # so old may be what a submit knows of free cards: it chooses a node group by them
+    "WASTE_SECONDS": 60.0,  # so old may be the ranking of teams by waste, which reads the runs of days
     # how long the water level is kept by the minute and by the hour; whole months go at once
     "WATER_MINUTES_DAYS": read_int("SLUICE_WATER_MINUTES_DAYS", 14),
     "WATER_HOURS_MONTHS": read_int("SLUICE_WATER_HOURS_MONTHS", 13),

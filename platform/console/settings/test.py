@@ -11,7 +11,12 @@ os.environ.setdefault("DATABASE_URL", "postgresql:///sluice")
 
 from console.settings.base import *  # noqa: F403
 
-SLUICE["LEASE_SECONDS"] = 30  # noqa: F405
+SLUICE = {
+    **SLUICE,  # noqa: F405
+    "LEASE_SECONDS": 30,
+    "FIGURES_SECONDS": 0.0,  # tests fill and empty a cluster faster than people do
+    "WASTE_SECONDS": 0.0,
+}
 INSTALLED_APPS = [*INSTALLED_APPS, "django_linear_migrations"]  # noqa: F405
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
