@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import check_for_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
@@ -17,22 +16,18 @@ from accounts.forms import TokenForm
 from accounts.selectors import tokens_of
 from accounts.web import actor_of_page, signed_in
 from common.errors import DomainError, FieldProblem, InvalidInput
+from common.ways_back import path_back
 
 
 @require_POST
 def language(request: HttpRequest) -> HttpResponse:
     """Change the language, kept with the person, or in a cookie for somebody who is not signed in; then go back."""
     chosen = request.POST.get("language", "")
-    target = request.POST.get("next", "")
-    if not url_has_allowed_host_and_scheme(
-        target, allowed_hosts={request.get_host()}, require_https=request.is_secure()
-    ):
-        target = reverse("home")
     if chosen not in dict(settings.LANGUAGES) or not check_for_language(chosen):
         raise InvalidInput([FieldProblem("language", "unknown", _("This language is not offered."))])
     if request.user.is_authenticated:
         services.profile_edit(actor=actor_of_page(request), language=chosen)
-    response = redirect(target)
+    response = HttpResponseRedirect(path_back(request, otherwise=reverse("home")))
     response.set_cookie(
         settings.LANGUAGE_COOKIE_NAME,
         chosen,

@@ -6,20 +6,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.functional import Promise
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_http_methods
 
 from accounts.actors import Actor
 from accounts.policy import Action, can
 from accounts.web import actor_of_page, signed_in
 from common.errors import InvalidInput, NotFound
 from common.phrases import close_up
+from common.ways_back import path_back
 from jobs import labels, selectors
 from jobs.domain.operations import Operation
 from jobs.forms import PreemptForm, PriorityForm
@@ -76,18 +76,21 @@ class Row:
 
 
 @signed_in
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 def operate(request: HttpRequest) -> HttpResponse:
     """Ask first; with ``confirmed`` do it. Jobs that moved on meanwhile are decided as they stand then.
 
     But for one that would lose work by now, and would not have when that was asked: then the question comes again.
+    Who is led here anew, by another language or a sign-in on the way, chooses in the list again.
     """
+    if request.method != "POST":
+        return redirect("jobs:list")
     actor = actor_of_page(request)
     operation = _operation(request.POST.get("operation", ""))
     ids = request.POST.getlist("ids")
     if not ids:
         messages.warning(request, _("Choose at least one job first."))
-        return redirect(_back(request))
+        return HttpResponseRedirect(_back(request))
     outlooks = jobs_outlook(actor=actor, operation=operation, ids=ids)
     form = _form_of(request, actor, operation, outlooks)
     if "confirmed" not in request.POST:
@@ -106,7 +109,7 @@ def operate(request: HttpRequest) -> HttpResponse:
         form.add_problems(problem, form.ATTRS)
         return _question(request, operation, outlooks, form, status=422)
     _tell(request, results)
-    return redirect(_back(request))
+    return HttpResponseRedirect(_back(request))
 
 
 def _operation(word: str) -> Operation:
@@ -182,7 +185,4 @@ def _tell(request: HttpRequest, results: list[Result]) -> None:
 
 
 def _back(request: HttpRequest) -> str:
-    target = request.POST.get("next", "")
-    if url_has_allowed_host_and_scheme(target, allowed_hosts={request.get_host()}, require_https=request.is_secure()):
-        return target
-    return reverse("jobs:list")
+    return path_back(request, otherwise=reverse("jobs:list"))

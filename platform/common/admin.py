@@ -5,11 +5,13 @@ What a library registers of its own accord is left out: only windows that know w
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
 from django.contrib.auth.views import redirect_to_login
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import BadRequest, PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -59,6 +61,18 @@ class OperatorSite(admin.AdminSite):
 
     def has_permission(self, request: HttpRequest) -> bool:
         return is_operator(request)
+
+    def admin_view(self, view: Callable[..., Any], cacheable: bool = False) -> Callable[..., Any]:
+        """What no column can hold is asked of none: PostgreSQL would break over it."""
+
+        @wraps(view)
+        def asked(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+            given = [text for name, values in request.GET.lists() for text in (name, *values)]
+            if any("\x00" in text for text in (request.path, *given)):
+                raise BadRequest
+            return view(request, *args, **kwargs)
+
+        return super().admin_view(asked, cacheable)
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         if self.has_permission(request):

@@ -131,6 +131,26 @@ def test_nobody_is_led_to_another_site(scene: Scene, target: str) -> None:
         assert re.match(r"/(?![/\\])", answer.headers.get("Location", "/")), answer.headers["Location"]
 
 
+@pytest.mark.parametrize(
+    "target", ["NaN", "home", "jobs:list", "", "x/y", "?", "a\x00b", "/a\r\nX-Evil: 1", "x" * 9_000]
+)
+def test_where_nobody_can_be_led_is_passed_over(scene: Scene, target: str) -> None:
+    """Neither taken for the name of a page nor for a header, and what was asked for is done."""
+    stranger, owner = Client(), scene.client("owner")
+    answers = [
+        stranger.post("/account/language/", {"language": "en", "next": target}),
+        owner.post(
+            "/jobs/bulk/", {"operation": "hold", "ids": scene.job.public_id, "next": target, "confirmed": "yes"}
+        ),
+        stranger.post("/sign-in/", {"login": "eng-vision-1", "password": PASSWORD, "next": target}),
+    ]
+    assert [answer.status_code for answer in answers] == [302] * 3
+    assert all("X-Evil" not in answer.headers and "\n" not in answer["Location"] for answer in answers)
+    assert {answer["Location"] for answer in answers[:2]} <= {"/", "/jobs/", "/a%0D%0AX-Evil:%201"}
+    scene.job.refresh_from_db()
+    assert scene.job.held
+
+
 # --------------------------------------------------------------------------- addresses that try more
 
 STRANGE = ["..", "%2e%2e%2f", "a%2fb", "%00", "%0d%0aX-Evil:1", "\u202e", "x" * 300, "'--", "*", "{}", "1e30", "%ff"]

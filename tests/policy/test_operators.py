@@ -205,6 +205,16 @@ def test_no_list_answers_how_a_hidden_value_begins(cast: Cast) -> None:
                 assert answer.status_code == 400, (model, question, ending)
 
 
+def test_a_nul_in_an_address_or_a_question_is_a_bad_request(cast: Cast) -> None:
+    client = _client(cast, "admin")
+    addresses = ["/operator/autocomplete/?app_label=accounts&model_name=membership&field_name=user&term=%00"]
+    for model, window in admin.site._registry.items():
+        addresses += [f"{_list_of(model)}?{name}=%00" for name in ("q", "e", "x%00", *map(str, window.list_filter))]
+        addresses += [f"{_list_of(model)}%00/{page}/" for page in ("change", "delete", "history")]
+        addresses += [f"{_list_of(model)}%00/remedy/{each.name}/" for each in getattr(window, "remedies", ())]
+    assert {address: client.get(address).status_code for address in addresses} == dict.fromkeys(addresses, 400)
+
+
 @pytest.mark.parametrize("question", ["owner__password__startswith", "owner__auth_token_set__digest__gt", "env"])
 def test_a_job_list_says_nothing_of_its_owners(cast: Cast, question: str) -> None:
     assert _client(cast, "admin").get(_list_of(Job), {question: "pbkdf2"}).status_code == 400
