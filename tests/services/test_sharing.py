@@ -67,3 +67,15 @@ def test_what_is_left_out_is_there_for_whoever_asks() -> None:
 def test_a_field_that_is_not_there_is_a_mistake() -> None:
     with pytest.raises(FieldDoesNotExist, match="nickname"):
         read_sharing(Job.objects.all(), {"owner": ["nickname"]})
+
+
+@pytest.mark.usefixtures("jobs")
+def test_they_come_in_the_order_of_the_query_and_cut_as_it_is() -> None:
+    rows = Job.objects.order_by("-owner__username", "-submitted_at", "-id")[2:9]
+    assert [job.pk for job in jobs_listed(rows)] == [job.pk for job in rows]
+    assert len(rows) == 7
+
+
+@pytest.mark.usefixtures("jobs")
+def test_a_query_that_nothing_can_meet_has_no_rows() -> None:
+    assert jobs_listed(Job.objects.none()) == jobs_listed(Job.objects.filter(pk__in=[])) == []
