@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import BooleanField, Case, Count, Func, IntegerField, Q, QuerySet, Sum, Value, When
+from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy as _
 
 from accounts.actors import Actor
@@ -166,37 +167,69 @@ class PersonLoad:
     waiting_jobs: int
 
 
-def person_load(*, viewer: Actor, filters: JobFilters) -> PersonLoad:
-    """The sums behind the first sentence of a list; one query."""
-    rows = job_rows(viewer=viewer, filters=replace(filters, state="live", search="", group=""))
-    cards = Q(group__unit="card")
-    found = rows.order_by().aggregate(
-        running=Sum("cards", filter=cards & Q(state=JobState.RUNNING.value)),
-        creating=Sum("cards", filter=cards & Q(state=JobState.CREATING.value)),
-        waiting=Count("pk", filter=WAITS & Q(held=False, rests_until=None)),
-    )
-    return PersonLoad(found["running"] or 0, found["creating"] or 0, found["waiting"])
+@dataclass(frozen=True, slots=True)
+class ListSums:
+    """Beside a list: how many jobs of each state it could show, and the load of all live ones.
 
+    More than ENDED_COUNTED of an ended state count as one more than that. ``load`` leaves search and group aside.
+    """
 
-def jobs_by_ulid(*, viewer: Actor, ulids: Iterable[str]) -> dict[str, Job]:
-    """Those of the named jobs that the viewer may see; one query."""
-    return {job.public_id: job for job in jobs_listed(jobs_visible(viewer).filter(public_id__in=list(ulids)))}
+    counts: dict[str, int]
+    load: PersonLoad
 
 
 ENDED_COUNTED = 200
 """So many jobs of an ended state are counted: history grows without end, and nobody needs it to the last job."""
 
 
-def state_counts(*, viewer: Actor, filters: JobFilters) -> dict[str, int]:
-    """How many jobs of each state the filters (but for the state) leave; four queries.
-
-    More than ENDED_COUNTED of an ended state count as one more than that.
-    """
+def list_sums(*, viewer: Actor, filters: JobFilters) -> ListSums:
+    """The sums of a list, whatever state is chosen: four queries, five where search or group narrow it."""
+    live = _live_sums(job_rows(viewer=viewer, filters=replace(filters, state="live")))
+    counts = {state: sums.jobs for state, sums in live.items()}
     rows = job_rows(viewer=viewer, filters=replace(filters, state="")).order_by()
-    counts = dict(rows.filter(state__in=_LIVE).values_list("state").annotate(n=Count("pk")))
     for state in TERMINAL_STATES:
         counts[state.value] = rows.filter(state=state.value)[: ENDED_COUNTED + 1].count()
-    return {state.value: counts.get(state.value, 0) for state in JobState}
+    if filters.search or filters.group:
+        live = _live_sums(job_rows(viewer=viewer, filters=replace(filters, state="live", search="", group="")))
+    return ListSums({state.value: counts.get(state.value, 0) for state in JobState}, _load(live))
+
+
+def person_load(*, viewer: Actor, filters: JobFilters) -> PersonLoad:
+    """The sums behind the first sentence of a list; one query."""
+    return _load(_live_sums(job_rows(viewer=viewer, filters=replace(filters, state="live", search="", group=""))))
+
+
+class _StateSums(NamedTuple):
+    jobs: int
+    cards: int
+    waiting: int
+
+
+_NO_SUMS = _StateSums(0, 0, 0)
+
+
+def _live_sums(rows: QuerySet[Job]) -> dict[str, _StateSums]:
+    """Jobs, their whole cards, and how many of them wait, by state; one query."""
+    sums = (
+        rows.order_by()
+        .values_list("state")
+        .annotate(
+            jobs=Count("pk"),
+            of_cards=Coalesce(Sum("cards", filter=Q(group__unit="card")), 0),
+            waiting=Count("pk", filter=WAITS & Q(held=False, rests_until=None)),
+        )
+    )
+    return {state: _StateSums(*rest) for state, *rest in sums}
+
+
+def _load(live: Mapping[str, _StateSums]) -> PersonLoad:
+    running, creating = (live.get(state.value, _NO_SUMS).cards for state in (JobState.RUNNING, JobState.CREATING))
+    return PersonLoad(running, creating, sum(sums.waiting for sums in live.values()))
+
+
+def jobs_by_ulid(*, viewer: Actor, ulids: Iterable[str]) -> dict[str, Job]:
+    """Those of the named jobs that the viewer may see; one query."""
+    return {job.public_id: job for job in jobs_listed(jobs_visible(viewer).filter(public_id__in=list(ulids)))}
 
 
 # --------------------------------------------------------------------------- reasons, for a reader

@@ -79,16 +79,16 @@ def render_job_list(
     cursor = request.GET.get("cursor")
     board = selectors.job_board(viewer=viewer, filters=filters, cursor=cursor)
     rows = job_rows_of(viewer, board.jobs)
-    counts = selectors.state_counts(viewer=viewer, filters=filters)
+    sums = selectors.list_sums(viewer=viewer, filters=filters)
     kept = {name: value for name, value in chosen.items() if value}
     return render_page(
         request,
         "jobs/list.html",
         {
             "filters": filters,
-            "states": _state_links(filters.state, counts, kept),
+            "states": _state_links(filters.state, sums.counts, kept),
             "live_rows": rows[: len(board.live)],
-            "live_count": sum(counts[state] for state in LIVE_STATES),
+            "live_count": sum(sums.counts[state] for state in LIVE_STATES),
             "rows": rows[len(board.live) :],
             "groups": [Choice(slug, title, slug == filters.group) for slug, title in group_choices()],
             "newer": _query(kept, board.page.newer),
@@ -96,7 +96,7 @@ def render_job_list(
             "first": urlencode(kept) if cursor else None,
             "here": urlencode(kept | ({"cursor": cursor} if cursor else {})),
             "is_narrowed": any((filters.search, filters.group, filters.state)),
-            "load": selectors.person_load(viewer=viewer, filters=filters),
+            "load": sums.load,
             "bulk_choices": choices_for(viewer) if any(row.can_be_ticked for row in rows) else [],
             **context,
         },

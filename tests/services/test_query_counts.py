@@ -71,7 +71,7 @@ def _reads(cast: Cast) -> dict[str, Callable[[], Any]]:
         "list of an admin": lambda: listed(admin, everything),
         "search": lambda: listed(admin, JobFilters(search="job 5", state="failed")),
         "board": board,
-        "state counts": lambda: selectors.state_counts(viewer=lead, filters=everything),
+        "sums of a list": lambda: selectors.list_sums(viewer=lead, filters=everything),
         "load of a person": lambda: selectors.person_load(viewer=engineer, filters=mine),
         "detail": detail,
         "team queue": lambda: team_queue(viewer=lead, team_id=team),
