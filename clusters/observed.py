@@ -130,48 +130,27 @@ def store_inventory(cluster: Cluster, inventory: ClusterInventory) -> None:
     groups = groups_settle(cluster, inventory)
     known = {node.name: node for node in Node.objects.filter(cluster=cluster)}
     fresh, changed = [], []
+    fields = {"seen_at"}  # a node has many, and mostly few of them change: cards that are held or given back
     for facts in inventory.nodes:
         node = known.pop(facts.name, None)
         values = _node_values(facts, groups)
         values["held_since"] = _held_since(node, facts, inventory.read_at)
         if node is None:
             fresh.append(Node(cluster=cluster, name=facts.name, seen_at=inventory.read_at, **values))
-        elif any(getattr(node, key) != value for key, value in values.items()):
-            for key, value in values.items():
-                setattr(node, key, value)
+        elif differing := [key for key, value in values.items() if getattr(node, key) != value]:
+            for key in differing:
+                setattr(node, key, values[key])
             node.seen_at = inventory.read_at
             changed.append(node)
+            fields.update(differing)
     Node.objects.bulk_create(fresh)
     if changed:
-        Node.objects.bulk_update(changed, [*_NODE_FIELDS, "seen_at"])
+        Node.objects.bulk_update(changed, sorted(fields))
     if known:
         Node.objects.filter(pk__in=[node.pk for node in known.values()]).delete()
 
 
 DETAIL_MAX = 300
-_NODE_FIELDS = (
-    "group_id",
-    "health",
-    "installed",
-    "sick",
-    "physical",
-    "parts",
-    "outside",
-    "outsiders",
-    "since",
-    "cpu_millis",
-    "memory_bytes",
-    "holders",
-    "free",
-    "used",
-    "reserved",
-    "ending",
-    "out",
-    "conditions",
-    "held_since",
-    "labels",
-    "offers",
-)
 
 
 def _node_values(facts: NodeFacts, groups: dict[str, int]) -> dict[str, Any]:
