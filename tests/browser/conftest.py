@@ -10,11 +10,14 @@ import pytest
 from django.conf import settings
 from django.db import connections
 from django.test import Client
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from tests.cast import Cast, build_cast
 from tests.conftest import find_browser
+
+expect.set_options(timeout=10_000)
+"""More than two rounds of a page that keeps itself up to date: what comes with the next one is not missed."""
 
 SESSION_BACKEND = "allauth.account.auth_backends.AuthenticationBackend"
 
