@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.contrib.postgres.aggregates import ArrayAgg
-from django.db.models import F, Q, Value
+from django.db.models import F, Q, Sum, Value
 from django.utils import timezone
 
 from accounts.actors import Actor
@@ -226,12 +226,12 @@ def groups_named(*, viewer: Actor) -> list[NodeGroup]:
 
 def group_snapshots() -> dict[int, GroupSnapshot]:
     """Free cards per node of every group at the last look, by group id; one query. For reasons and placement."""
-    rows = NodeGroup.objects.annotate(blocks=free_blocks()).values_list(
-        "pk", "title", "blocks", "cluster__topology_aware"
+    rows = NodeGroup.objects.annotate(blocks=free_blocks(), out=Sum("nodes__out", default=0)).values_list(
+        "pk", "title", "blocks", "cluster__topology_aware", "out"
     )
     return {
-        pk: GroupSnapshot(title=title, free_blocks=tuple(blocks), topology_aware=topology_aware)
-        for pk, title, blocks, topology_aware in rows.order_by()
+        pk: GroupSnapshot(title=title, free_blocks=tuple(blocks), topology_aware=topology_aware, out=out)
+        for pk, title, blocks, topology_aware, out in rows.order_by()
     }
 
 

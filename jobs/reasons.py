@@ -20,100 +20,47 @@ from common.phrases import close_up
 from jobs.domain.words import Priority
 from jobs.labels import PRIORITIES
 from jobs.limit_reasons import local_limit, personal_limit
+from jobs.waiting_reasons import (
+    Known,
+    above_share,
+    never_fits,
+    no_place,
+    not_placed,
+    split_over_nodes,
+    waiting_for_quota,
+)
 
 Facts = Mapping[str, Any]
-
-
-class _Known(dict[str, Any]):
-    """Facts for a sentence: one that is missing shows as a question mark, never as an error."""
-
-    def __missing__(self, key: str) -> str:
-        return "?"
 
 
 def reason_text(code: str, facts: Facts) -> str:
     """One sentence or two for a reason. An unknown code of a newer version shows its code."""
     render = _SENTENCES.get(code)
-    return render(_Known(facts)) if render else code
+    return render(Known(facts)) if render else code
 
 
-def _plain(sentence: Callable[[], str]) -> Callable[[_Known], str]:
+def _plain(sentence: Callable[[], str]) -> Callable[[Known], str]:
     return lambda facts: sentence() % facts
 
 
-def _blocks(facts: Facts) -> str:
-    blocks = facts.get("blocks") or []
-    return " + ".join(str(block) for block in blocks) if isinstance(blocks, list) and blocks else "0"
-
-
-def _split(facts: _Known) -> str:
-    values = _Known({**facts, "split": _blocks(facts)})
-    if facts.get("pods") == 1:
-        return _("Needs %(per_pod)s cards on one node. %(group)s has %(free)s free, split %(split)s.") % values
-    return (
-        _("Needs %(pods)s nodes with %(per_pod)s free cards each. %(group)s has %(free)s free, split %(split)s.")
-        % values
-    )
-
-
-def _no_place(facts: _Known) -> str:
-    if facts.get("pods") == 1:
-        return _("Needs %(per_pod)s cards on one node. %(group)s has %(free)s free.") % facts
-    return _("Needs %(pods)s nodes with %(per_pod)s free cards each. %(group)s has %(free)s free.") % facts
-
-
-def _quota(facts: _Known) -> str:
-    asked, nominal, used = (facts.get(name) for name in ("asked", "nominal", "used"))
-    if isinstance(asked, int) and isinstance(nominal, int) and isinstance(used, int) and used + asked <= nominal:
-        return (
-            _("Needs %(cards)s cards of %(group)s. The team's own share covers them, but others borrow them now.")
-            % facts
-        )
-    more = facts.get("more")
-    if not isinstance(more, int) or more < 1:  # freed since the gate looked, or not told
-        return _("Needs %(cards)s cards; the quota of %(group)s has fewer left.") % facts
-    return (
-        ngettext(
-            "Needs %(cards)s cards of %(group)s; %(more)s more has to come free.",
-            "Needs %(cards)s cards of %(group)s; %(more)s more have to come free.",
-            more,
-        )
-        % facts
-    )
-
-
-def _not_placed(facts: _Known) -> str:
-    if facts.get("misfit"):
-        return _("Admitted, but no machine of %(group)s has cards of the wanted type. Tell an admin.") % facts
-    return (
-        _("Admitted, but no set of nodes holds all %(pods)s pods together: %(per_pod)s cards each, %(free)s free.")
-        % facts
-    )
-
-
-def _above(facts: _Known) -> str:
-    first = _("Needs %(cards)s cards; the team's own share of %(group)s is %(nominal)s, with %(used)s in use.") % facts
-    return close_up(first + " " + _("It starts when others leave enough idle."))
-
-
-def _preempting(facts: _Known) -> str:
+def _preempting(facts: Known) -> str:
     victims = facts.get("victims")
     count = victims if isinstance(victims, int) else 1
     return ngettext(
         "%(victims)s job of lower rank is ending to make room.",
         "%(victims)s jobs of lower rank are ending to make room.",
         count,
-    ) % _Known({**facts, "victims": count})
+    ) % Known({**facts, "victims": count})
 
 
-def _pulling(facts: _Known) -> str:
+def _pulling(facts: Known) -> str:
     pods = facts.get("pods")
     if pods == 1:
         return _("Pulling the image.")
     return _("Pulling the image: %(ready)s of %(pods)s pods are up.") % facts
 
 
-def _partly(facts: _Known) -> str:
+def _partly(facts: Known) -> str:
     first = _("Only %(ready)s of %(pods)s pods run.") % facts
     waiting = facts.get("waiting")
     if not isinstance(waiting, int):
@@ -122,7 +69,7 @@ def _partly(facts: _Known) -> str:
     return close_up(first + " " + rest)
 
 
-def _crashes(facts: _Known) -> str:
+def _crashes(facts: Known) -> str:
     restarts = facts.get("restarts")
     return (
         ngettext(
@@ -134,24 +81,24 @@ def _crashes(facts: _Known) -> str:
     )
 
 
-def _with_rank(one: Callable[[], str], ranked: Callable[[], str]) -> Callable[[_Known], str]:
+def _with_rank(one: Callable[[], str], ranked: Callable[[], str]) -> Callable[[Known], str]:
     """Name the rank where there are several pods."""
 
-    def render(facts: _Known) -> str:
+    def render(facts: Known) -> str:
         several = isinstance(facts.get("pods"), int) and facts["pods"] > 1 and facts.get("rank") is not None
         return (ranked() if several else one()) % facts
 
     return render
 
 
-def _on_node(known: Callable[[], str], unknown: Callable[[], str]) -> Callable[[_Known], str]:
+def _on_node(known: Callable[[], str], unknown: Callable[[], str]) -> Callable[[Known], str]:
     return lambda facts: (known() if facts.get("node") else unknown()) % facts
 
 
-def _preempted(own: Callable[[], str]) -> Callable[[_Known], str]:
+def _preempted(own: Callable[[], str]) -> Callable[[Known], str]:
     """The rule, and by which job where the reader may know it."""
 
-    def render(facts: _Known) -> str:
+    def render(facts: Known) -> str:
         if facts.get("by_name"):
             return close_up(own() % facts + " " + _("The cards went to %(by_name)s.") % facts)
         return own() % facts
@@ -159,13 +106,13 @@ def _preempted(own: Callable[[], str]) -> Callable[[_Known], str]:
     return render
 
 
-def _held(facts: _Known) -> str:
+def _held(facts: Known) -> str:
     if facts.get("by_person"):
         return _("Held by %(by_person)s. It does not wait in the queue until somebody resumes it.") % facts
     return _("Held. It does not wait in the queue until somebody resumes it.")
 
 
-def _queue_held(facts: _Known) -> str:
+def _queue_held(facts: Known) -> str:
     """Of a local queue by whom and why; the whole queue is stopped on the cluster itself."""
     if not facts.get("queue"):
         return _("The team's queue is stopped by a platform admin. Running jobs go on.")
@@ -174,8 +121,8 @@ def _queue_held(facts: _Known) -> str:
     return _("The team's queue %(queue)s is held by %(by_person)s: %(why)s") % facts
 
 
-def _gave_way(facts: _Known) -> str:
-    values = _Known({**facts, "until": _clock(facts.get("until"))})
+def _gave_way(facts: Known) -> str:
+    values = Known({**facts, "until": _clock(facts.get("until"))})
     if facts.get("by_person"):
         who = _("Preempted by %(by_person)s.") % values
     else:
@@ -187,14 +134,14 @@ def _gave_way(facts: _Known) -> str:
     return close_up(who + " " + how)
 
 
-def _maintenance(facts: _Known) -> str:
-    values = _Known({**facts, "until": _day_and_clock(facts.get("until"))})
+def _maintenance(facts: Known) -> str:
+    values = Known({**facts, "until": _day_and_clock(facts.get("until"))})
     return _(
         "It would not end before maintenance of the nodes that could hold it; it is kept here until %(until)s."
     ) % (values)
 
 
-def _not_sent(facts: _Known) -> str:
+def _not_sent(facts: Known) -> str:
     if facts.get("error") == "internal_error":
         return _("Sending it fails again and again. The job is kept and tried each minute; the server's log says why.")
     return _("The cluster cannot be reached now. The job is kept and sent as soon as it answers.")
@@ -219,19 +166,17 @@ def _day_and_clock(until: object) -> str:
 
 
 C = ReasonCode
-_SENTENCES: dict[str, Callable[[_Known], str]] = {
+_SENTENCES: dict[str, Callable[[Known], str]] = {
     C.SUBMITTED: _plain(lambda: _("Submitted, about to be looked at.")),
     C.NOT_PICKED_UP: _plain(
         lambda: _("The cluster has not answered for a minute. Nothing is lost; platform admins can see it.")
     ),
     C.NOT_SENT: _not_sent,
-    C.WAITING_FOR_QUOTA: _quota,
-    C.WAITING_ABOVE_SHARE: _above,
-    C.SPLIT_OVER_NODES: _split,
-    C.NO_PLACE: _no_place,
-    C.NEVER_FITS: _plain(
-        lambda: _("Can never start as asked: %(cards)s cards wanted, at most %(maximum)s exist for this team.")
-    ),
+    C.WAITING_FOR_QUOTA: waiting_for_quota,
+    C.WAITING_ABOVE_SHARE: above_share,
+    C.SPLIT_OVER_NODES: split_over_nodes,
+    C.NO_PLACE: no_place,
+    C.NEVER_FITS: never_fits,
     C.NOT_OFFERED: _plain(
         lambda: _("The team's queue offers no cards of %(group)s. Ask a platform admin for a share.")
     ),
@@ -281,7 +226,7 @@ _SENTENCES: dict[str, Callable[[_Known], str]] = {
             "together, or ask for a smaller shape."
         )
     ),
-    C.NOT_PLACED: _not_placed,
+    C.NOT_PLACED: not_placed,
     C.WAITING_FOR_RELEASE: _plain(lambda: _("Admitted; the jobs before it are still leaving its nodes.")),
     C.PULLING_IMAGE: _pulling,
     C.IMAGE_NAME_INVALID: _plain(lambda: _("The image name is not valid. Correct it and submit again.")),
@@ -340,15 +285,15 @@ _SENTENCES: dict[str, Callable[[_Known], str]] = {
 }
 
 
-def _asked_to_give_way(facts: _Known) -> str:
-    values = _Known({**facts, "until": _clock(facts.get("until"))})
+def _asked_to_give_way(facts: Known) -> str:
+    values = Known({**facts, "until": _clock(facts.get("until"))})
     if facts.get("by_name"):
         return _("Asked to give way to %(by_name)s until %(until)s at the latest.") % values
     return _("Asked to give way until %(until)s at the latest.") % values
 
 
-def _asked_for_priority(facts: _Known) -> str:
-    values = _Known({**facts, "from": _priority(facts.get("from")), "to": _priority(facts.get("to"))})
+def _asked_for_priority(facts: Known) -> str:
+    values = Known({**facts, "from": _priority(facts.get("from")), "to": _priority(facts.get("to"))})
     change = _("Asked to change the priority from %(from)s to %(to)s.") % values
     return close_up(change + " " + _("Reason: %(reason)s") % values) if facts.get("reason") else change
 
@@ -357,12 +302,12 @@ def _priority(word: object) -> str:
     return str(PRIORITIES[Priority(str(word))]).lower() if word in set(Priority) else "?"
 
 
-def _maintenance_ahead(facts: _Known) -> str:
-    values = _Known({**facts, "until": _day_and_clock(facts.get("until"))})
+def _maintenance_ahead(facts: Known) -> str:
+    values = Known({**facts, "until": _day_and_clock(facts.get("until"))})
     return _("Maintenance takes its nodes at %(until)s, before it would end.") % values
 
 
-_EVENTS: dict[str, Callable[[_Known], str]] = {
+_EVENTS: dict[str, Callable[[Known], str]] = {
     "submitted": _plain(lambda: _("Submitted.")),
     "attempt_adopted": _plain(lambda: _("The cluster runs an attempt that was not recorded here: it is taken over.")),
     "maintenance_ahead": _maintenance_ahead,
@@ -380,7 +325,7 @@ _EVENTS: dict[str, Callable[[_Known], str]] = {
 def event_text(code: str, facts: Facts) -> str:
     """The sentence of a timeline entry: an act of a person, or a reason that was seen."""
     act = _EVENTS.get(code)
-    return act(_Known(facts)) if act else reason_text(code, facts)
+    return act(Known(facts)) if act else reason_text(code, facts)
 
 
 def known_codes() -> frozenset[str]:

@@ -34,11 +34,15 @@ class ObservedState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GroupSnapshot:
-    """Free cards per node of one node group at the last look, and the threshold that goes with the cluster."""
+    """Free cards per node of one node group at the last look, and the threshold that goes with the cluster.
+
+    ``out`` = cards that nobody holds and nobody can get: sick, or on a node that takes no work.
+    """
 
     title: str
     free_blocks: tuple[int, ...] = ()
     topology_aware: bool = True
+    out: int = 0
 
     @property
     def free(self) -> int:
@@ -197,16 +201,17 @@ RULES: tuple[Rule, ...] = (
     Rule("failed", ("ended badly",), ObservedState.FAILED, None),
     Rule("held", ("held",), Q, ReasonCode.HELD, held=True),
     Rule("unknown signal", ("a signal no rule knows",), ObservedState.UNKNOWN, ReasonCode.UNKNOWN_SIGNAL),
-    Rule("preempted inside the team", ("evicted by a higher priority",), Q, ReasonCode.PREEMPTED_HIGHER_PRIORITY),
-    Rule("taken back", ("evicted by the owner of the cards",), Q, ReasonCode.PREEMPTED_QUOTA_RECLAIMED),
-    Rule("taken while borrowing", ("evicted while borrowing",), Q, ReasonCode.PREEMPTED_WHILE_BORROWING),
-    Rule("taken for a fair share", ("evicted for a fair share",), Q, ReasonCode.PREEMPTED_FAIR_SHARE),
     Rule("queue drained", ("evicted with its queue",), Q, ReasonCode.QUEUE_DRAINED),
+    # What keeps it from ever starting again counts for more than why it was stopped.
     Rule("queue held", ("not admitted", "the queue is held"), Q, ReasonCode.QUEUE_HELD),
     Rule("queue missing", ("not admitted", "the queue is missing"), Q, ReasonCode.QUEUE_MISSING),
     Rule("queue misconfigured", ("not admitted", "the queue is misconfigured"), Q, ReasonCode.QUEUE_MISCONFIGURED),
     Rule("not offered", ("not admitted", "the group is not offered"), Q, ReasonCode.NOT_OFFERED),
     Rule("never fits", ("not admitted", "it can never fit"), Q, ReasonCode.NEVER_FITS),
+    Rule("preempted inside the team", ("evicted by a higher priority",), Q, ReasonCode.PREEMPTED_HIGHER_PRIORITY),
+    Rule("taken back", ("evicted by the owner of the cards",), Q, ReasonCode.PREEMPTED_QUOTA_RECLAIMED),
+    Rule("taken while borrowing", ("evicted while borrowing",), Q, ReasonCode.PREEMPTED_WHILE_BORROWING),
+    Rule("taken for a fair share", ("evicted for a fair share",), Q, ReasonCode.PREEMPTED_FAIR_SHARE),
     Rule("victims ending", ("not admitted", "victims are ending"), Q, ReasonCode.WAITING_FOR_PREEMPTION),
     Rule(
         "free in pieces",
@@ -267,6 +272,18 @@ RULES: tuple[Rule, ...] = (
 )
 
 
+LACKS_CARDS = frozenset(
+    {
+        ReasonCode.SPLIT_OVER_NODES,
+        ReasonCode.NO_PLACE,
+        ReasonCode.WAITING_ABOVE_SHARE,
+        ReasonCode.WAITING_FOR_QUOTA,
+        ReasonCode.NOT_PLACED,
+    }
+)
+"""Reasons that cards which are out of service have a part in."""
+
+
 def derive(facts: WorkloadFacts, group: GroupSnapshot, now: datetime) -> Derived:
     """Observed state and reason of one attempt. Total: the last row has no condition."""
     look = Look(facts, group, now)
@@ -298,6 +315,8 @@ def explain(code: ReasonCode | None, look: Look) -> Reason:
             values["victims"] = wait.victims
         if wait.raw:
             values["raw"] = wait.raw
+    if code in LACKS_CARDS and group.out:
+        values["out"] = group.out
     if code in {ReasonCode.SPLIT_OVER_NODES, ReasonCode.NO_PLACE, ReasonCode.NOT_PLACED, ReasonCode.PLACING}:
         blocks = sorted((block for block in group.free_blocks if block > 0), reverse=True)
         values |= {"per_pod": look.cards_per_pod, "free": group.free, "blocks": blocks}

@@ -29,6 +29,7 @@ FULL: dict[str, Any] = {
     "victims": 3,
     "per_pod": 8,
     "free": 21,
+    "out": 11,
     "blocks": [8, 5, 5, 3],
     "evictions": 2,
     "by": "01J8Z6T9K3M5N7P9R1S3T5V7W9",
@@ -90,7 +91,7 @@ def test_a_reason_is_a_short_sentence_whatever_is_known(language: str, facts: di
         pytest.param(
             "waiting_for_quota",
             {"cards": 2, "group": "H100", "asked": 2, "nominal": 2, "used": 0, "more": 2},
-            "Needs 2 cards of H100. The team's own share covers them, but others borrow them now.",
+            "Needs 2 cards of H100. The team's own share of 2 covers them, but others borrow 2 of it now.",
             id="C-26: none is used and none is free",
         ),
         (
@@ -118,6 +119,23 @@ def test_a_reason_is_a_short_sentence_whatever_is_known(language: str, facts: di
             "never_fits",
             {"cards": 24, "maximum": 16},
             "Can never start as asked: 24 cards wanted, at most 16 exist for this team.",
+        ),
+        (
+            "never_fits",
+            {"cards": 8, "group": "H100", "nominal": 3, "maximum": 6},
+            "Can never start as asked: 8 cards of H100 wanted; the team's share is 3, and with all that it may borrow "
+            "at most 6.",
+        ),
+        (
+            "no_place",
+            {"pods": 2, "per_pod": 6, "group": "H100", "free": 7, "out": 11},
+            "Needs 2 nodes with 6 free cards each. H100 has 7 free. Out of service there: 11.",
+        ),
+        (
+            "waiting_above_share",
+            {"cards": 16, "group": "H100", "nominal": 6, "used": 6, "out": 4},
+            "Needs 16 cards; the team's own share of H100 is 6, with 6 in use. It starts when others leave enough idle."
+            " Out of service there: 4.",
         ),
         ("waiting_for_preemption", {"victims": 1}, "1 job of lower rank is ending to make room."),
         ("waiting_for_preemption", {"victims": 2}, "2 jobs of lower rank are ending to make room."),

@@ -306,6 +306,32 @@ def test_free_cards_in_pieces_are_told_largest_first() -> None:
     assert (facts["free"], facts["blocks"], facts["per_pod"]) == (8, [5, 3], 8)
 
 
+@pytest.mark.parametrize("wait", [WaitCode.PLACES, WaitCode.ABOVE_NOMINAL, WaitCode.QUOTA, WaitCode.NEVER_FITS])
+def test_cards_out_of_service_are_told_where_they_have_a_part_in_it(wait: WaitCode) -> None:
+    facts = derive(queued(wait), GroupSnapshot("H100", (3,), out=11), LOOKED).reason.facts
+    assert facts.get("out") == (None if wait is WaitCode.NEVER_FITS else 11)
+    assert "out" not in derive(queued(wait), GroupSnapshot("H100", (3,)), LOOKED).reason.facts
+
+
+@pytest.mark.parametrize(
+    ("wait", "code"),
+    [
+        (WaitCode.QUEUE_HELD, C.QUEUE_HELD),
+        (WaitCode.QUEUE_MISSING, C.QUEUE_MISSING),
+        (WaitCode.QUEUE_MISCONFIGURED, C.QUEUE_MISCONFIGURED),
+        (WaitCode.NOT_OFFERED, C.NOT_OFFERED),
+        (WaitCode.NEVER_FITS, C.NEVER_FITS),
+        (WaitCode.QUOTA, C.PREEMPTED_QUOTA_RECLAIMED),
+        (WaitCode.PLACES, C.PREEMPTED_QUOTA_RECLAIMED),
+    ],
+)
+def test_what_keeps_a_preempted_job_from_ever_starting_counts_for_more_than_the_preemption(
+    wait: WaitCode, code: C
+) -> None:
+    facts = replace(evicted(LOOKED, EvictionCause.QUOTA_RECLAIMED), wait=Wait(wait, asked=8))
+    assert derive(facts, EMPTY_GROUP, LOOKED).reason.code is code
+
+
 def test_what_the_gate_said_before_the_admission_is_forgotten() -> None:
     stale = running(wait=Wait(WaitCode.QUOTA, asked=8, more=3))
     assert "more" not in derive(stale, EMPTY_GROUP, LOOKED).reason.facts
