@@ -135,7 +135,7 @@ class Whereabouts:
 def check_place(actor: Actor, data: Mapping[str, Any]) -> Whereabouts:
     """The part of :func:`check_intent` that finds queue, node group and shape; for the answer while typing."""
     checks = Checks(data)
-    lookups = Lookups(actor)
+    lookups = Lookups(actor, of_now=True)
     framework = word_field(checks, "framework", Framework, "")
     kind = kind_field(checks)
     cards = cards_field(checks)

@@ -32,10 +32,14 @@ SELECT g.vendor
 
 
 class Lookups:
-    """One person's view of teams, queues and data sets for the length of one request."""
+    """One person's view of teams, queues and data sets for the length of one request.
 
-    def __init__(self, actor: Actor) -> None:
+    Not ``of_now`` is enough for choosing where a job goes: what is free there is a moment old (`queue_places`).
+    """
+
+    def __init__(self, actor: Actor, *, of_now: bool = False) -> None:
         self._actor = actor
+        self._of_now = of_now
         self._known: dict[Hashable, Any] = {}
 
     @cached_property
@@ -44,7 +48,7 @@ class Lookups:
         return {team.slug: team for (team,) in read_parts(_TEAMS, [list(self._actor.team_ids)], _TEAM)}
 
     def places(self, team: Team) -> list[QueuePlace]:
-        return self._once(("places", team.pk), lambda: queue_places(team.pk))
+        return self._once(("places", team.pk), lambda: queue_places(team.pk, of_now=self._of_now))
 
     def last_vendor(self, framework: str, cluster: Cluster) -> str | None:
         """Whose cards the person's newest job of this framework had there, of their last VENDOR_REMEMBERED jobs."""

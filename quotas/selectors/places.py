@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from time import monotonic
 from typing import NamedTuple
+
+from django.conf import settings
 
 from clusters.models import Cluster, NodeGroup
 from clusters.water_selectors import is_shared
@@ -44,7 +47,8 @@ class QueuePlace:
 
 _LOCAL, _QUEUE, _CLUSTER = Part(LocalQueue, "l"), Part(TeamQueue, "q"), Part(Cluster, "c", without={"credentials"})
 _QUEUES = f"""
-SELECT {_LOCAL.columns}, {_QUEUE.columns}, {_CLUSTER.columns}
+SELECT {_LOCAL.columns}, {_QUEUE.columns}, {_CLUSTER.columns},
+       (SELECT string_agg(s::text, ' ' ORDER BY s.id) FROM quotas_share s WHERE s.queue_id = q.id)
   FROM quotas_localqueue l
   JOIN quotas_teamqueue q ON q.id = l.queue_id
   JOIN clusters_cluster c ON c.id = q.cluster_id
@@ -144,16 +148,24 @@ class _Quota(NamedTuple):
         return all_of_it if self.most is None else min(all_of_it, self.most)
 
 
-def queue_places(team_id: int) -> list[QueuePlace]:
-    """The team's queues, the default cluster's first (decision 16). Two queries: every submit asks for this."""
+def queue_places(team_id: int, *, of_now: bool = True) -> list[QueuePlace]:
+    """The team's queues, the default cluster's first (decision 16). Two queries.
+
+    Not ``of_now`` is for submit, which asks for this hundreds of times a second: what is free in its groups, and how
+    large they are, may be of FIGURES_SECONDS ago, and then it is one query. Queues and their shares are those of now.
+    """
     queues: dict[int, TeamQueue] = {}
     locals_of: dict[int, list[LocalQueue]] = defaultdict(list)
-    for local, queue, cluster in read_parts(_QUEUES, [team_id], _LOCAL, _QUEUE, _CLUSTER):
+    shares: dict[int, str | None] = {}
+    for local, queue, cluster, shares_text in read_parts(_QUEUES, [team_id], _LOCAL, _QUEUE, _CLUSTER):
         local.queue = queues.setdefault(queue.pk, queue)
         if local.queue is queue:
             queue.cluster = cluster
         locals_of[queue.pk].append(local)
-    groups = _group_places(team_id) if queues else {}
+        shares[queue.pk] = shares_text
+    if not queues:
+        return []
+    groups = _group_places(team_id) if of_now else _recent_group_places(team_id, shares)
     return [
         QueuePlace(
             queue=queue,
@@ -163,6 +175,27 @@ def queue_places(team_id: int) -> list[QueuePlace]:
         )
         for queue in queues.values()
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Recent:
+    """A team's groups as they were ``at`` (monotonic seconds), when it had these shares; nobody changes them."""
+
+    at: float
+    shares: dict[int, str | None]
+    groups: dict[int, list[GroupPlace]]
+
+
+_recent: dict[int, _Recent] = {}
+"""By team, the last that was read; of this process."""
+
+
+def _recent_group_places(team_id: int, shares: dict[int, str | None]) -> dict[int, list[GroupPlace]]:
+    now = monotonic()
+    known = _recent.get(team_id)
+    if known is None or known.shares != shares or now - known.at >= settings.SLUICE["FIGURES_SECONDS"]:
+        known = _recent[team_id] = _Recent(now, shares, _group_places(team_id))
+    return known.groups
 
 
 def _group_places(team_id: int) -> dict[int, list[GroupPlace]]:
