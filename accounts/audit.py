@@ -43,21 +43,26 @@ def record_many(
     actor: Actor | None, action: str, *, target_type: str, acts: Iterable[Act], origin: str = COMMAND_LINE
 ) -> None:
     """Write one row for each act, in one statement. Must run inside the transaction of the changes."""
+    insert_many(rows_of(actor, action, target_type=target_type, acts=acts, origin=origin))
+
+
+def rows_of(
+    actor: Actor | None, action: str, *, target_type: str, acts: Iterable[Act], origin: str = COMMAND_LINE
+) -> list[AuditEvent]:
+    """The rows of :func:`record_many`, for whoever stores them together with the changes themselves."""
     if not transaction.get_connection().in_atomic_block:
         raise RuntimeError("the audit trail needs the transaction of the change it records")
     because = {"because": actor.because} if actor and actor.because else {}
-    insert_many(
-        [
-            AuditEvent(
-                actor=actor.user if actor else None,
-                actor_name=actor.user.username if actor else origin,
-                token_name=actor.token_name if actor else "",
-                action=action,
-                target_type=target_type,
-                target_id=act.target_id,
-                team_id=act.team_id,
-                detail={**act.detail, **because},
-            )
-            for act in acts
-        ]
-    )
+    return [
+        AuditEvent(
+            actor=actor.user if actor else None,
+            actor_name=actor.user.username if actor else origin,
+            token_name=actor.token_name if actor else "",
+            action=action,
+            target_type=target_type,
+            target_id=act.target_id,
+            team_id=act.team_id,
+            detail={**act.detail, **because},
+        )
+        for act in acts
+    ]

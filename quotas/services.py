@@ -21,7 +21,6 @@ from clusters.models import Cluster, NodeGroup
 from clusters.services import backend, is_remote
 from common.errors import FieldProblem, InvalidInput
 from common.hints import send
-from common.rows import insert_many
 from quotas.domain.plan import STEP, TAKES_UP_TO, Division, limit_in_cards, problems, with_points
 from quotas.domain.shares import WHOLE
 from quotas.limits import demands_in_order
@@ -225,11 +224,6 @@ def demand_put(
             "asks_from": None,
         },
     )
-
-
-def demands_add(demands: Sequence[Demand]) -> None:
-    """Record what new jobs ask for, in one statement; in the caller's transaction."""
-    insert_many(demands)
 
 
 def demand_resize(job_ulid: str, *, cards: int) -> None:

@@ -1,6 +1,6 @@
 """Checked intents become rows: jobs with their first attempts, demands, stories and audit rows.
 
-Many jobs take as many statements as one. Runs inside the caller's transaction.
+Two statements, for many jobs as for one. Runs inside the caller's transaction.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from accounts.policy import Action
 from clusters.domain.reasons import ReasonCode
 from common.ids import new_ulid
 from common.names import object_name, slug
-from common.rows import insert_many
+from common.rows import draw_keys, insert_together
 from jobs.domain.words import JobState
 from jobs.models import Attempt, Job, JobEvent, JobSync
 from jobs.services.intent import Intent
 from jobs.specs import spec_hash
 from quotas.models import Demand
-from quotas.services import demands_add
 
 
 def jobs_store(actor: Actor, intents: Sequence[Intent], now: datetime, *, is_demo: bool = False) -> list[Attempt]:
@@ -29,17 +28,20 @@ def jobs_store(actor: Actor, intents: Sequence[Intent], now: datetime, *, is_dem
     The jobs have their keys, the attempts have none.
     """
     jobs = [_job(actor, intent, now, is_demo=is_demo) for intent in intents]
-    insert_many(jobs, key="public_id")
+    draw_keys(jobs)
     attempts = [attempt_row(job, 1, now, retries_from=1) for job in jobs]
-    insert_many(attempts)
-    insert_many([JobSync(job=job, job_ulid=job.public_id, due_at=now) for job in jobs])
-    demands_add([_demand(job) for job in jobs])
-    insert_many([_event(actor, job, now) for job in jobs])
-    audit.record_many(
-        actor,
-        Action.JOB_SUBMIT.value,
-        target_type="job",
-        acts=[_act(job, intent) for job, intent in zip(jobs, intents, strict=True)],
+    insert_together(
+        jobs,
+        attempts,
+        [JobSync(job=job, job_ulid=job.public_id, due_at=now) for job in jobs],
+        [_demand(job) for job in jobs],
+        [_event(actor, job, now) for job in jobs],
+        audit.rows_of(
+            actor,
+            Action.JOB_SUBMIT.value,
+            target_type="job",
+            acts=[_act(job, intent) for job, intent in zip(jobs, intents, strict=True)],
+        ),
     )
     return attempts
 

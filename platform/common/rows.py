@@ -26,15 +26,50 @@ def insert_many(objects: Sequence[M], *, key: str = "") -> None:
     if not objects:
         return
     model = type(objects[0])
-    rows = [{field.column: _value(field, item) for field in _fields(model)} for item in objects]
     with connection.cursor() as cursor:
         returning = f' RETURNING "{key}", "{model._meta.pk.column}"' if key else ""
-        cursor.execute(_statement(model) + returning, [msgspec.json.encode(rows).decode()])
+        cursor.execute(_statement(model) + returning, [_rows(objects)])
         if key:
             primary = dict(cursor.fetchall())
             for item in objects:
                 item.pk = primary[getattr(item, key)]
                 item._state.adding = False
+
+
+def draw_keys(objects: Sequence[Model]) -> None:
+    """Give unsaved objects of one model the next keys of their table, so that others can point to them already."""
+    if not objects:
+        return
+    meta = type(objects[0])._meta
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT nextval(pg_get_serial_sequence(%s, %s)) FROM generate_series(1, %s)",
+            [f'"{meta.db_table}"', meta.pk.column, len(objects)],
+        )
+        for item, (key,) in zip(objects, cursor.fetchall(), strict=True):
+            item.pk = key
+
+
+def insert_together(*kinds: Sequence[Model]) -> None:
+    """Insert the objects of several models, each as :func:`insert_many` does, in one statement for all of them.
+
+    They may point to each other by keys that were drawn before: such references are checked on commit.
+    """
+    kinds = tuple(objects for objects in kinds if objects)
+    if not kinds:
+        return
+    *others, last = (_statement(type(objects[0]), with_key=objects[0].pk is not None) for objects in kinds)
+    parts = ", ".join(f"part_{number} AS ({statement})" for number, statement in enumerate(others))
+    with connection.cursor() as cursor:
+        cursor.execute(f"WITH {parts} {last}" if parts else last, [_rows(objects) for objects in kinds])
+    for objects in kinds:
+        for item in objects:
+            item._state.adding = item.pk is None
+
+
+def _rows(objects: Sequence[Model]) -> str:
+    fields = _fields(type(objects[0]), with_key=objects[0].pk is not None)
+    return msgspec.json.encode([{field.column: _value(field, item) for field in fields} for item in objects]).decode()
 
 
 def _value(field: Field[Any, Any], item: Model) -> Any:
@@ -44,15 +79,16 @@ def _value(field: Field[Any, Any], item: Model) -> Any:
 
 
 @cache
-def _fields(model: type[Model]) -> tuple[Field[Any, Any], ...]:
-    """All but a key that the database counts up."""
+def _fields(model: type[Model], *, with_key: bool = False) -> tuple[Field[Any, Any], ...]:
+    """All, or all but a key that the database counts up."""
     fields = model._meta.concrete_fields
-    return tuple(field for field in fields if not isinstance(field, AutoField | BigAutoField))
+    return tuple(field for field in fields if with_key or not isinstance(field, AutoField | BigAutoField))
 
 
 @cache
-def _statement(model: type[Model]) -> str:
-    names = ", ".join(f'"{field.column}"' for field in _fields(model))
-    typed = ", ".join(f'"{field.column}" {field.db_type(connection)}' for field in _fields(model))
+def _statement(model: type[Model], *, with_key: bool = False) -> str:
+    fields = _fields(model, with_key=with_key)
+    names = ", ".join(f'"{field.column}"' for field in fields)
+    typed = ", ".join(f'"{field.column}" {field.db_type(connection)}' for field in fields)
     table = model._meta.db_table
     return f'INSERT INTO "{table}" ({names}) SELECT {names} FROM jsonb_to_recordset(%s::jsonb) AS r({typed})'

@@ -13,8 +13,8 @@ from django.utils import timezone
 
 from accounts.models import AuditEvent
 from common.ids import new_ulid
-from common.rows import insert_many
-from jobs.models import Attempt, Job
+from common.rows import draw_keys, insert_many, insert_together
+from jobs.models import Attempt, Job, JobEvent, JobSync
 from tests.cast import Cast
 from tests.stage import BODY, Stage
 
@@ -85,4 +85,53 @@ def test_none_of_many_is_stored_when_one_is_refused(job: Job) -> None:
 def test_nothing_is_asked_for_no_rows(cast: Cast) -> None:
     with CaptureQueriesContext(connection) as captured:
         insert_many(list[Attempt]())
+    assert len(captured) == 0
+
+
+def test_rows_of_several_models_go_together_and_point_to_each_other(job: Job) -> None:
+    jobs = [_copy(job, **ODD), _copy(job, display_name="second")]
+    with CaptureQueriesContext(connection) as captured, transaction.atomic():
+        draw_keys(jobs)
+        events = [
+            JobEvent(job=item, at=item.submitted_at, recorded_at=item.submitted_at, code="submitted", attempt_no=1)
+            for item in jobs
+        ]
+        syncs = [JobSync(job=item, job_ulid=item.public_id, due_at=item.submitted_at) for item in jobs]
+        insert_together(jobs, events, list[Attempt](), syncs)
+        connection.check_constraints()
+    assert sum("INSERT" in query["sql"] for query in captured) == 1
+    assert len({item.pk for item in jobs}) == 2
+    for item, event, sync in zip(jobs, events, syncs, strict=True):
+        assert not item._state.adding
+        assert model_to_dict(Job.objects.get(pk=item.pk)) == model_to_dict(item)
+        assert JobEvent.objects.get(job=item).at == event.at and event.pk is None
+        assert model_to_dict(JobSync.objects.get(pk=item.pk)) == model_to_dict(sync)
+
+
+def test_a_drawn_key_is_given_to_nobody_else(job: Job) -> None:
+    drawn, counted = _copy(job), _copy(job)
+    draw_keys([drawn])
+    insert_many([counted], key="public_id")
+    insert_together([drawn])
+    assert counted.pk > drawn.pk > job.pk
+
+
+def test_rows_of_no_model_are_stored_when_those_of_one_are_refused(job: Job) -> None:
+    jobs, events = Job.objects.count(), JobEvent.objects.count()
+    item = _copy(job)
+    draw_keys([item])
+    event = JobEvent(job=item, at=item.submitted_at, recorded_at=item.submitted_at, code="x" * 49, attempt_no=1)
+    with pytest.raises(DataError), transaction.atomic():
+        insert_together([item], [event])
+    item.public_id = job.public_id
+    event.code = "submitted"
+    with pytest.raises(IntegrityError), transaction.atomic():
+        insert_together([item], [event])
+    assert (Job.objects.count(), JobEvent.objects.count()) == (jobs, events)
+
+
+def test_nothing_is_asked_for_no_rows_of_any_model(cast: Cast) -> None:
+    with CaptureQueriesContext(connection) as captured:
+        draw_keys(list[Job]())
+        insert_together(list[Job](), list[JobEvent]())
     assert len(captured) == 0
