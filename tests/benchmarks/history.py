@@ -44,7 +44,10 @@ def main(active: int, ended: int) -> None:
     dataset_set(actor=admin, **place, name="imagenet", volume="data")
     variables_set(actor=lead, **place, name="wandb", values={"A": "1"})
     registry_set(actor=lead, **place, name="harbor", server="registry.example", username="robot", password="x")
-    NodeGroup.objects.create(cluster=cast.cluster, slug="slices", title="Slices", sharing="mig", unit="slice")
+    NodeGroup.objects.create(
+        cluster=cast.cluster, slug="slices", title="Slices", vendor="nvidia", card_model="A100", sharing="mig",
+        unit="slice", cards_per_node=14,
+    )  # fmt: skip
     if active or ended:
         live = crowd(cast, len(LIVE), states=LIVE, usernames=OWNERS)
         over = crowd(cast, len(OVER), states=OVER, usernames=OWNERS)
