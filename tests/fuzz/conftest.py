@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from django.core import signals
-from django.db import close_old_connections, transaction
+from django.db import close_old_connections, connection, transaction
 
 from tests.fuzz.scene import Scene, build_scene
 
@@ -15,7 +15,9 @@ from tests.fuzz.scene import Scene, build_scene
 @pytest.fixture(scope="package")
 def _standing_scene(django_db_setup: None, django_db_blocker: Any) -> Iterator[Scene]:
     with django_db_blocker.unblock(), transaction.atomic():
-        yield build_scene()
+        scene = build_scene()
+        connection.check_constraints()  # now, or every test would do it again at its end
+        yield scene
         transaction.set_rollback(True)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 
 from tests.cast import Cast, build_cast
 
@@ -17,7 +17,9 @@ def cast(db: None) -> Cast:
 @pytest.fixture(scope="module")
 def _cast_of_module(django_db_setup: None, django_db_blocker: Any) -> Iterator[Cast]:
     with django_db_blocker.unblock(), transaction.atomic():
-        yield build_cast()
+        cast = build_cast()
+        connection.check_constraints()  # now, or every test would do it again at its end
+        yield cast
         transaction.set_rollback(True)
 
 
