@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from clusters.domain.reasons import ReasonCode
+from common.durations import duration_words
 from common.phrases import close_up
 from jobs.domain.words import Priority
 from jobs.labels import PRIORITIES
@@ -136,9 +137,14 @@ def _gave_way(facts: Known) -> str:
 
 def _maintenance(facts: Known) -> str:
     values = Known({**facts, "until": _day_and_clock(facts.get("until"))})
-    return _(
-        "It would not end before maintenance of the nodes that could hold it; it is kept here until %(until)s."
-    ) % (values)
+    why = _("It would not end before maintenance of the nodes that could hold it; it is kept here until %(until)s.")
+    longest = facts.get("max_run_seconds")
+    if isinstance(longest, int) and longest > 0:
+        way_out = _("With a longest run below %(length)s it may start before.")
+        way_out %= {"length": duration_words(longest)}
+    else:
+        way_out = _("With a longest run it may start before.")
+    return close_up(why % values + " " + way_out)
 
 
 def _not_sent(facts: Known) -> str:
@@ -162,7 +168,7 @@ def _day_and_clock(until: object) -> str:
         moment = datetime.fromisoformat(str(until))
     except ValueError:
         return "?"
-    return date_format(localtime(moment), "SHORT_DATETIME_FORMAT") if moment.tzinfo else "?"
+    return date_format(localtime(moment), "Y-m-d H:i") if moment.tzinfo else "?"
 
 
 C = ReasonCode

@@ -78,6 +78,7 @@ def _kept_back(step: Step, until: datetime, now: datetime) -> Step:
     is_in_queue = facts is not None and facts.active and step.loaded.view.can_hold
     kept = tuple(effect for effect in step.move.effects if effect not in (Effect.SUBMIT, Effect.RELEASE))
     effects = (*kept, Effect.HOLD) if is_in_queue else kept
-    reason = Reason(ReasonCode.WAITING_FOR_MAINTENANCE, {"until": until.isoformat()})
+    limit = step.loaded.job.max_run_seconds
+    reason = Reason(ReasonCode.WAITING_FOR_MAINTENANCE, {"until": until.isoformat(), "max_run_seconds": limit})
     due_in = min(max(until - now, timedelta(seconds=1)), LOOK_AGAIN_WITHIN)
     return replace(step, move=replace(step.move, effects=effects, reason=reason, due_in=due_in))

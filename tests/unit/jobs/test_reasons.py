@@ -137,6 +137,12 @@ def test_a_reason_is_a_short_sentence_whatever_is_known(language: str, facts: di
             "Needs 16 cards; the team's own share of H100 is 6, with 6 in use. It starts when others leave enough idle."
             " Out of service there: 4.",
         ),
+        (
+            "waiting_for_maintenance",
+            {"until": "2026-03-12T10:15:00+00:00", "max_run_seconds": 172_800},
+            "It would not end before maintenance of the nodes that could hold it; it is kept here until 2026-03-12 "
+            "10:15. With a longest run below 2 days it may start before.",
+        ),
         ("waiting_for_preemption", {"victims": 1}, "1 job of lower rank is ending to make room."),
         ("waiting_for_preemption", {"victims": 2}, "2 jobs of lower rank are ending to make room."),
         ("waiting_for_preemption", {}, "1 job of lower rank is ending to make room."),
