@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy
 
 from accounts.forms import ServiceForm
 from common.errors import DomainError
+from common.plain_widgets import PlainCheckboxInput, PlainSelect, PlainTextInput
 from quotas.domain.plan import GroupPart, Plan, QueuePart
 from quotas.domain.shares import WHOLE, percent_text
 from quotas.plans.services import REASON_MAX
@@ -32,7 +33,7 @@ RANKS = (
 class PercentField(forms.Field):
     """A percent with at most two decimals, as whole basis points; None for an empty field that may be empty."""
 
-    widget = forms.TextInput(attrs={"inputmode": "decimal", "size": 6, "autocomplete": "off"})
+    widget = PlainTextInput(attrs={"inputmode": "decimal", "size": 6, "autocomplete": "off"})
 
     def to_python(self, value: Any) -> int | None:
         text = str(value or "").strip().rstrip("%").strip()
@@ -128,13 +129,23 @@ class PlanForm(ServiceForm):
         names = {"team": self.teams[queue]}
         self.fields |= {
             f"rank.{queue}": forms.TypedChoiceField(
-                label=_("What %(team)s takes back") % names, choices=RANKS, coerce=int, initial=part.rank
+                label=_("What %(team)s takes back") % names,
+                choices=RANKS,
+                coerce=int,
+                initial=part.rank,
+                widget=PlainSelect,
             ),
             f"reclaims.{queue}": forms.BooleanField(
-                label=_("%(team)s takes back what it lent") % names, required=False, initial=part.reclaims
+                label=_("%(team)s takes back what it lent") % names,
+                required=False,
+                initial=part.reclaims,
+                widget=PlainCheckboxInput,
             ),
             f"strict.{queue}": forms.BooleanField(
-                label=_("The first job of %(team)s blocks those behind it") % names, required=False, initial=part.strict
+                label=_("The first job of %(team)s blocks those behind it") % names,
+                required=False,
+                initial=part.strict,
+                widget=PlainCheckboxInput,
             ),
         }
 

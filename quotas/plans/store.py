@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from django.contrib.postgres.aggregates import ArrayAgg
 from django.db import transaction
 from django.db.models import F, Sum
 from django.utils import timezone
@@ -20,7 +21,7 @@ from accounts import audit
 from accounts.actors import Actor
 from clusters.contract import NodeHealth
 from clusters.models import Cluster, Node
-from quotas.domain.plan import Division, GroupPart, Plan, QueuePart, diff, divide
+from quotas.domain.plan import PART_FIELDS, Division, GroupPart, Plan, QueuePart, diff, divide
 from quotas.domain.recount import NodeCards, fit_cards
 from quotas.models import GroupCards, QuotaVersion, Share, TeamQueue
 from quotas.plans.aside import Aside, Found, aside_keep, found_of
@@ -69,7 +70,7 @@ def stored(cluster: Cluster) -> Stored:
     counted = {row.group_id: row for row in GroupCards.objects.filter(group__cluster=cluster)}
     waiting = {slug: row for slug, pk in groups.items() if (row := counted.get(pk)) and row.waiting is not None}
     newest = QuotaVersion.objects.filter(cluster=cluster).order_by("-number").values_list("number", flat=True).first()
-    plan, queue_ids = _plan(cluster)
+    plan, queue_ids = _plan(cluster, groups)
     found = found_of(cluster)
     return Stored(
         number=newest or 0,
@@ -83,17 +84,21 @@ def stored(cluster: Cluster) -> Stored:
     )
 
 
-def _plan(cluster: Cluster) -> tuple[Plan, dict[str, int]]:
+def _plan(cluster: Cluster, group_ids: Mapping[str, int]) -> tuple[Plan, dict[str, int]]:
+    """Two queries. Few parts of a node group differ, so each of them is read once, with the queues that have it."""
+    slug_of = {pk: slug for slug, pk in group_ids.items()}
     parts: dict[int, dict[str, GroupPart]] = defaultdict(dict)
-    shares = Share.objects.filter(queue__cluster=cluster).values_list(
-        "queue_id", "group__slug", "basis_points", "borrow_basis_points", "lend_basis_points"
-    )
-    for queue_id, group, points, borrow, lend in shares:
-        parts[queue_id][group] = GroupPart(points, borrow, lend)
+    shares = Share.objects.filter(queue__cluster=cluster, group__in=slug_of)
+    alike = shares.order_by("group").values("group", *PART_FIELDS)
+    for group, *points, having in alike.annotate(having=ArrayAgg("queue")).values_list("group", *PART_FIELDS, "having"):
+        slug, part = slug_of[group], GroupPart(*points)
+        for queue_id in having:
+            parts[queue_id][slug] = part
     queues, ids = {}, {}
-    for queue in TeamQueue.objects.filter(cluster=cluster).order_by("slug"):
-        queues[queue.slug] = QueuePart(queue.rank, queue.strict, queue.reclaims, parts[queue.pk])
-        ids[queue.slug] = queue.pk
+    rows = TeamQueue.objects.filter(cluster=cluster).order_by("slug")
+    for pk, slug, rank, strict, reclaims in rows.values_list("pk", "slug", "rank", "strict", "reclaims"):
+        queues[slug] = QueuePart(rank, strict, reclaims, parts[pk])
+        ids[slug] = pk
     return Plan(queues), ids
 
 
