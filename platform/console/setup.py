@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 import secrets
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from django.contrib.auth.hashers import make_password
 from django.db import transaction
 
 from accounts.models import Role, Team, User
@@ -22,7 +24,7 @@ from clusters.simulation.world import World
 from clusters.sync import cluster_sync
 from console.demo.arrivals import tick
 from console.demo.history import fill_gap, make_history
-from console.demo.layout import GROUPS, PEOPLE, SEED, SHARES, TEAMS, nodes
+from console.demo.layout import GROUPS, PEOPLE, SEED, SHARES, TEAMS, Person, nodes
 from jobs.reconcile.loop import sweep
 from quotas.services import quotas_apply, shares_set, team_queue_create
 
@@ -86,18 +88,18 @@ def _ensure_people(demo: bool) -> list[SignIn]:
     if demo:
         for slug, name in TEAMS.items():
             teams[slug] = Team.objects.filter(slug=slug).first() or team_create(actor=None, name=name)
-    for person in PEOPLE:
-        if (not demo and person.team is not None) or User.objects.filter(username=person.username).exists():
-            continue
-        if User.objects.filter(is_platform_admin=True).exists() and person.team is None:
-            continue
-        password = secrets.token_urlsafe(12)
+    missing = _missing_people(demo)
+    passwords = [secrets.token_urlsafe(12) for _ in missing]
+    with ThreadPoolExecutor() as threads:  # hashing takes longest of all here, and lets other threads run
+        hashes = list(threads.map(make_password, passwords))
+    for person, password, password_hash in zip(missing, passwords, hashes, strict=True):
         user = person_create(
             actor=None,
             username=person.username,
             password=password,
             full_name=person.name if demo else "",
             is_platform_admin=person.team is None,
+            password_hash=password_hash,
         )
         if demo:
             User.objects.filter(pk=user.pk).update(is_demo=True)
@@ -105,6 +107,18 @@ def _ensure_people(demo: bool) -> list[SignIn]:
             membership_set(actor=None, user=user, team=teams[person.team], role=person.role)
         made.append(SignIn(person.username, password, _role_words(person.team, person.role, teams)))
     return made
+
+
+def _missing_people(demo: bool) -> list[Person]:
+    """Who is to be made: of an installation without the demo only the admin, and nobody beside another admin."""
+    names = [person.username for person in PEOPLE]
+    there = set(User.objects.filter(username__in=names).values_list("username", flat=True))
+    has_admin = User.objects.filter(is_platform_admin=True).exists()
+    return [
+        person
+        for person in PEOPLE
+        if person.username not in there and (demo if person.team is not None else not has_admin)
+    ]
 
 
 def _role_words(team: str | None, role: str, teams: dict[str, Team]) -> str:

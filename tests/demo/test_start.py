@@ -46,6 +46,7 @@ def test_a_fresh_demo_has_its_stage_set_and_two_weeks_behind_it(clock: time_mach
 
     assert len(made) == 7
     assert all(person.username in (tmp_path / "sign-in.txt").read_text() for person in made)
+    assert all(User.objects.get(username=person.username).check_password(person.password) for person in made)
     queued = Job.objects.filter(state="queued")
     codes = Counter(queued.values_list("reason_code", flat=True))
     assert Job.objects.filter(state="running").count() >= 10
