@@ -21,7 +21,7 @@ from clusters.nodes_listing import node_page
 from clusters.nodes_selectors import NodeCare, NodeMarks, node_marks
 from clusters.nodes_suspicion import suspicion_clear
 from clusters.selectors import GroupView, NodeView
-from common.api import errors, field_names, object_body, page_of, page_out
+from common.api import errors, field_names, known_body, page_of, page_out
 from common.errors import FieldProblem, InvalidInput
 
 
@@ -209,14 +209,14 @@ class NodeTrustView(APIView):
         """End the suspicion of a node: failures up to now do not count any more."""
         actor = actor_of_request(request)
         found = cluster_get(viewer=actor, slug=cluster)
-        suspicion_clear(actor=actor, cluster=found, node=node, reason=_text(object_body(request), "reason"))
+        suspicion_clear(actor=actor, cluster=found, node=node, reason=_text(known_body(request, NodeTrustIn), "reason"))
         return Response(status=204)
 
 
 def _acted(request: Request, cluster: str, node: str, act: Callable[..., Closing]) -> Response:
     actor = actor_of_request(request)
     found = cluster_get(viewer=actor, slug=cluster)
-    body = object_body(request)
+    body = known_body(request, NodeActIn)
     dry_run = body.get("dry_run", False)
     if not isinstance(dry_run, bool):
         raise InvalidInput([FieldProblem("dry_run", "not_a_boolean", _("Send true or false."))])

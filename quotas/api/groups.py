@@ -23,7 +23,7 @@ from clusters.group_preview import Preview
 from clusters.group_selectors import ASIDE, CONFIRMED, PROPOSED, GroupRow, group_detail, groups_view
 from clusters.groups import GroupChange, group_confirm, group_edit, proposal_bring_back, proposal_put_aside
 from clusters.models import Cluster, NodeGroup
-from common.api import errors, object_body
+from common.api import errors, known_body
 from common.errors import FieldProblem, InvalidInput
 from quotas.group_services import group_put_aside
 
@@ -142,7 +142,7 @@ class NodeGroupView(APIView):
     )
     def patch(self, request: Request, cluster: str, group: str) -> Response:
         """Change what a confirmed group is called, where it stands, or which labels its nodes carry."""
-        actor, body = actor_of_request(request), object_body(request)
+        actor, body = actor_of_request(request), known_body(request, GroupIn)
         found = cluster_get(viewer=actor, slug=cluster)
         changed = group_edit(actor=actor, cluster=found, slug=group, **_said(body))
         return _answer(actor, found, changed)
@@ -157,7 +157,7 @@ class NodeGroupConfirmView(APIView):
     )
     def post(self, request: Request, cluster: str, group: str) -> Response:
         """Confirm a proposed group, as it stands or with other words: from now on it may have jobs and quota."""
-        actor, body = actor_of_request(request), object_body(request)
+        actor, body = actor_of_request(request), known_body(request, GroupIn)
         found = cluster_get(viewer=actor, slug=cluster)
         changed = group_confirm(actor=actor, cluster=found, slug=group, **_said(body))
         return _answer(actor, found, changed)
@@ -172,7 +172,7 @@ class NodeGroupAsideView(APIView):
     )
     def post(self, request: Request, cluster: str, group: str) -> Response:
         """Leave the nodes of a group to others. A confirmed one needs shares of 0 % and no jobs, not even past ones."""
-        actor, version = actor_of_request(request), _whole(object_body(request), "expected_version")
+        actor, version = actor_of_request(request), _whole(known_body(request, GroupAsideIn), "expected_version")
         found = cluster_get(viewer=actor, slug=cluster)
         detail = group_detail(viewer=actor, cluster=found, slug=group)
         act = group_put_aside if detail.group.state == CONFIRMED else proposal_put_aside

@@ -160,6 +160,10 @@ def test_shares_over_a_version_that_holds_no_more_are_told(cast: Cast, dry_run: 
         ("PATCH", "queues/vision/default", {"weight": 2}),
         ("POST", "queues/vision/default/hold", {"reason": "x"}),
         ("POST", "maintenance", {}),
+        ("POST", "nodes/sandbox/h100-01/cordon", {"reason": "x"}),
+        ("POST", "nodes/sandbox/h100-01/uncordon", {}),
+        ("PATCH", "clusters/sandbox/groups/h100", {"title": "Other"}),
+        ("POST", "clusters/sandbox/groups/h100/confirm", {}),
     ],
 )
 def test_where_dry_run_is_misspelt_nothing_is_changed(cast: Cast, method: str, path: str, body: Any) -> None:
