@@ -15,6 +15,7 @@ from django.db.models import Model, Q, QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from accounts.actors import Actor
+from accounts.models import Role
 from common.errors import NotAllowed
 
 M = TypeVar("M", bound=Model)
@@ -139,9 +140,10 @@ def roles_in(actor: Actor, team_id: int | None) -> frozenset[PolicyRole]:
     roles: set[PolicyRole] = set()
     if actor.is_admin:
         roles.add(PolicyRole.ADMIN)
-    if team_id in actor.roles:
+    role = actor.roles.get(team_id) if team_id is not None else None
+    if role is not None:
         roles.add(PolicyRole.ENGINEER)
-    if team_id in actor.led_team_ids:
+    if role == Role.LEAD:
         roles.add(PolicyRole.LEAD)
     return frozenset(roles)
 

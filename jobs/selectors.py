@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.actors import Actor
 from accounts.models import Team, User
-from accounts.policy import Action, can, visible
+from accounts.policy import Action, Target, can, target_of, visible
 from clusters.domain.reasons import KEEPS_TRYING, ReasonCode
 from clusters.models import NodeGroup
 from common.errors import NotFound
@@ -348,17 +348,18 @@ class Possible:
 
 def possible_operations(*, viewer: Actor, job: Job) -> list[Possible]:
     """All operations for a job the viewer sees; no query."""
-    return [_possible(viewer, job, operation) for operation in Operation]
+    whose = target_of(job)
+    return [_possible(viewer, job, whose, operation) for operation in Operation]
 
 
-def _possible(viewer: Actor, job: Job, operation: Operation) -> Possible:
+def _possible(viewer: Actor, job: Job, whose: Target, operation: Operation) -> Possible:
     can_resume = job.held or job.rests_until is not None
     offered = {
         Operation.HOLD: not job.held,
         Operation.RESUME: can_resume,
         Operation.SCALE: job.is_service,
     }.get(operation, True)
-    if not all(can(viewer, action, job) for action in actions_of(operation, job)):
+    if not all(can(viewer, action, whose) for action in actions_of(operation, job)):
         if operation in _LEADS_ONLY or (operation is Operation.RESUME and not job.held):
             offered = False
             why_not = _("Only a lead of the team or an admin may do this.")
