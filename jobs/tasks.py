@@ -19,9 +19,9 @@ def sweep_task() -> None:
 
 
 @shared_task(name="jobs.reconcile")
-def reconcile_task(job_id: int) -> None:
-    """Reconcile one job now, because somebody asked something of it."""
-    reconcile_jobs([job_id])
+def reconcile_task(*job_ids: int) -> None:
+    """Reconcile these jobs now, because somebody asked something of them."""
+    reconcile_jobs(job_ids)
 
 
 @shared_task(name="jobs.collect_logs")

@@ -17,7 +17,7 @@ from accounts.policy import Action, require
 from clusters.services import capabilities_of
 from common.errors import DomainError
 from common.faults import reach
-from common.hints import send
+from common.hints import send_for
 from jobs.domain.operations import NEEDS, Cell, Effect, Operation, Refusal, Situation, cell
 from jobs.domain.words import TERMINAL_STATES, Desired, JobState, Priority
 from jobs.labels import REFUSALS
@@ -108,7 +108,7 @@ def job_operate(*, actor: Actor, job: Job, operation: Operation, data: Mapping[s
         act = decide(actor, locked, wish)
         if act is not None:
             record_acts(actor, operation, [act], timezone.now())
-            send("jobs.reconcile", locked.pk)
+            send_for("jobs.reconcile", locked.pk)
         reach(f"{operation.value}.commit.before")
     reach(f"{operation.value}.commit.after")
     return locked

@@ -8,7 +8,7 @@ from django.utils import timezone
 from accounts import audit
 from accounts.actors import Actor
 from accounts.policy import Action, require
-from common.hints import send
+from common.hints import send_for
 from jobs.models import Job, JobSync
 
 
@@ -33,4 +33,4 @@ def reconcile_now(*, actor: Actor, job: Job) -> None:
 
 def _record(actor: Actor, action: str, job: Job) -> None:
     audit.record(actor, action, target_type="job", target_id=job.public_id, team_id=job.team_id)
-    send("jobs.reconcile", job.pk)
+    send_for("jobs.reconcile", job.pk)

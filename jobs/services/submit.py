@@ -13,7 +13,7 @@ from django.utils import timezone
 from accounts.actors import Actor
 from accounts.policy import Action, Target, require
 from common.faults import reach
-from common.hints import send
+from common.hints import send_for
 from jobs.models import Attempt, Job
 from jobs.services.intent import check_intent
 from jobs.services.keys import check_key, fingerprint, jobs_by_key, keep_keys
@@ -57,7 +57,7 @@ def job_submit(
             (attempt,) = jobs_store(actor, [intent], submitted_at or timezone.now(), is_demo=is_demo)
             if idempotency_key is not None:
                 keep_keys(actor, {idempotency_key: attempt.job}, body_hash)
-            send("jobs.reconcile", attempt.job_id)
+            send_for("jobs.reconcile", attempt.job_id)
             reach("submit.commit.before")
     except IntegrityError:
         # Another request with this key committed while we worked; our transaction left nothing behind.

@@ -64,7 +64,7 @@ def spoken(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) ->
     """Every log line of every level, and every task that is sent."""
     caplog.set_level(logging.DEBUG)
     sent: list[str] = []
-    monkeypatch.setattr(hints, "_ring", lambda task, args: sent.append(f"{task} {args!r}"))
+    monkeypatch.setattr(hints, "_ring", lambda task, args, **_options: sent.append(f"{task} {args!r}"))
     yield lambda: caplog.text + "".join(repr(record.__dict__) for record in caplog.records) + "".join(sent)
 
 
