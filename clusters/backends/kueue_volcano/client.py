@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import ssl
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -32,6 +32,8 @@ ERROR_BODY_MAX = 64 * 1024
 QUESTIONS = ("/apis/authentication.k8s.io/", "/apis/authorization.k8s.io/")
 """What is posted here is asked and kept nowhere: who am I, and what may I do?"""
 READ_ONLY = "read_only"
+ENDED_MEANWHILE = (OSError, RuntimeError, TypeError, ValueError)
+"""What urllib3 says, one or the other, when the reader of a stream closes it at the same moment."""
 
 MERGE = "application/merge-patch+json"
 APPLY = "application/apply-patch+yaml"  # JSON is YAML
@@ -90,7 +92,8 @@ class KubeClient:
     def close(self) -> None:
         """End every open stream; whoever reads one gets `Retryable`."""
         for response in list(self._streams):
-            response.shutdown()
+            with suppress(*ENDED_MEANWHILE):
+                response.shutdown()
         self._pool.close()
 
     # calls
