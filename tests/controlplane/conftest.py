@@ -17,11 +17,18 @@ from tests.controlplane.plane import KueueVersion, Plane, throw_away_plane
 from tests.controlplane.schedulers import KUEUE_PROGRAMS
 
 KUEUE_VARIABLE = "SLUICE_TEST_KUEUE"
+PART_VARIABLE = "SLUICE_TEST_PART"
+"""``apart`` runs the files of ``APART`` and ``rest`` all others, side by side on two control planes; unset runs all."""
 REQUIRE_VARIABLE = "SLUICE_REQUIRE_CONTROL_PLANE"
 TEST_SECONDS = 300
 HERE = Path(__file__).parent
 LAST = HERE / "test_rights.py"
-"""Judges what all the others did."""
+"""Judges what all the others did, in each part."""
+APART = {
+    HERE / f"{name}.py"
+    for name in ("test_crashes", "test_plane", "test_stories_clusters", "test_stories_crowd", "test_stories_logs")
+}
+"""About a quarter of the time, and not the only tests that use any right of the console."""
 
 
 def kueue_version() -> KueueVersion:
@@ -32,12 +39,28 @@ def kueue_version() -> KueueVersion:
     return version  # type: ignore[return-value]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def part() -> str:
+    """The part of this folder to run, empty for all of it."""
+    named = os.environ.get(PART_VARIABLE, "")
+    if named not in ("", "apart", "rest"):
+        raise pytest.UsageError(f"{PART_VARIABLE} is apart or rest, not {named}")
+    return named
+
+
+def is_in_part(path: Path) -> bool:
+    return not part() or path == LAST or (path in APART) == (part() == "apart")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.kubernetes)
             item.add_marker(pytest.mark.timeout(TEST_SECONDS))
     items.sort(key=lambda item: item.path == LAST)
+    other = [item for item in items if item.path.is_relative_to(HERE) and not is_in_part(item.path)]
+    if other:
+        config.hook.pytest_deselected(items=other)
+        items[:] = [item for item in items if item not in other]
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -88,11 +111,11 @@ def console(shared_plane: Plane, transactional_db: None) -> Console:
 
 @pytest.fixture(scope="session")
 def whole_folder(request: pytest.FixtureRequest) -> bool:
-    """Whether every test of this folder runs in this session."""
+    """Whether every test of this folder runs in this session, or all but those that run apart."""
     option = request.config.option
-    return not (option.keyword or option.markexpr) and {HERE, HERE.parent, request.config.rootpath} >= {
-        Path(argument).resolve() for argument in request.config.args
-    }
+    asked_for = {Path(argument).resolve() for argument in request.config.args}
+    is_narrowed = bool(option.keyword or option.markexpr) or part() == "apart"
+    return not is_narrowed and asked_for <= {HERE, HERE.parent, request.config.rootpath}
 
 
 class Speaker:

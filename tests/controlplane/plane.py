@@ -314,6 +314,12 @@ class Plane:
                 "spec": {"logs": [{"logsFile": str(file), "follow": True}]},
             }
             self.request("POST", LOGS.format(namespace), manifest)
+            self.wait_for(lambda: self._serves(namespace, pod, lines), f"{pod} has a log of its own")
+
+    def _serves(self, namespace: str, pod: str, lines: list[str]) -> bool:
+        """Whether the API server reads these lines, as far as the pod is still there."""
+        log = self.client.find(f"/api/v1/namespaces/{namespace}/pods/{pod}/log")
+        return log is None or log.splitlines()[-len(lines) :] == lines
 
     # between tests
 

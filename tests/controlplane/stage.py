@@ -118,7 +118,6 @@ class PlaneDriver:
 
     REST_SECONDS = 1.5
     """Longer than Volcano needs for a cycle, and than the second in which Kubernetes tells times."""
-    DONE_SECONDS = 0.7
     PATIENCE_SECONDS = 25.0
     STEP_SECONDS = 0.1
     SPACE = "slu-{}-000000"

