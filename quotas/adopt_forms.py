@@ -58,6 +58,12 @@ class AdoptForm(VersionForm):
         self.add_problems(error, {f"queues.{view.name}": name for name, view in self._open()})
 
 
+class StopManagingForm(ServiceForm):
+    """What goes with stopping to manage a cluster on which something of ours is empty."""
+
+    take_away = forms.BooleanField(label=gettext_lazy("Take away what is empty"), required=False)
+
+
 class ManageForm(ServiceForm):
     """What goes with starting to manage a cluster of which something is not settled."""
 

@@ -86,17 +86,25 @@ def manage_start(*, actor: Actor, cluster: Cluster, confirmed: bool) -> None:
 
 
 @transaction.atomic
-def manage_stop(*, actor: Actor, cluster: Cluster) -> None:
-    """From now on only look at a cluster. What the console made there stays as it is. Audited.
+def manage_stop(*, actor: Actor, cluster: Cluster, **detail: object) -> None:
+    """From now on only look at a cluster. What the console made there stays as it is. Audited, with the ``detail``.
 
     Raises NotAllowed, DomainError (the sandbox, watched already, jobs of ours are there).
     """
+    found = _locked(cluster)
+    require_stoppable(actor=actor, cluster=found)
+    _write(found, ClusterMode.WATCHING, settings={**found.settings, MANAGED_BEFORE: True})
+    audit.record(actor, "cluster.watch", target_type="cluster", target_id=found.slug, **detail)
+    cluster.mode = found.mode
+
+
+def require_stoppable(*, actor: Actor, cluster: Cluster) -> None:
+    """Raises as :func:`manage_stop` does, by the row that is given."""
     require(actor, Action.CLUSTER_MANAGE)
     require_connected(cluster)
-    found = _locked(cluster)
-    if found.is_watched_only:
+    if cluster.is_watched_only:
         raise DomainError("watched_already", _("This cluster is only looked at already."))
-    if count := live_jobs_of(found):
+    if count := live_jobs_of(cluster):
         raise DomainError(
             "has_live_jobs",
             ngettext(
@@ -106,9 +114,6 @@ def manage_stop(*, actor: Actor, cluster: Cluster) -> None:
             )
             % {"count": count},
         )
-    _write(found, ClusterMode.WATCHING, settings={**found.settings, MANAGED_BEFORE: True})
-    audit.record(actor, "cluster.watch", target_type="cluster", target_id=found.slug)
-    cluster.mode = found.mode
 
 
 def live_jobs_of(cluster: Cluster) -> int:

@@ -34,7 +34,7 @@ from quotas.adopting import (
     teams_of,
 )
 from quotas.domain.shares import percent_text
-from quotas.managing import Check, CheckItem, checklist, live_jobs_of, manage_start, manage_stop
+from quotas.managing import Check, CheckItem, checklist, manage_start
 from quotas.plans.services import newest_number
 
 ADDRESSES = {Check.PREFLIGHT: "admin_console:preflight", Check.GROUPS: "admin_console:groups"}
@@ -197,42 +197,6 @@ def manage(request: HttpRequest, cluster: str) -> HttpResponse:
         "back_label": _("Only look at it"),
         "do_label": _("Start managing"),
         "risky": False,
-    }
-    return render(request, "jobs/cluster_forget.html", {"confirm": confirm, "heading": "h1"}, status=status)
-
-
-@for_admins(Action.CLUSTER_MANAGE)
-@require_http_methods(["GET", "HEAD", "POST"])
-def stop_managing(request: HttpRequest, cluster: str) -> HttpResponse:
-    """Ask, then only look at a cluster."""
-    actor = actor_of_page(request)
-    found = cluster_get(viewer=actor, slug=cluster)
-    note, status = "", 200
-    if request.method == "POST":
-        try:
-            manage_stop(actor=actor, cluster=found)
-        except DomainError as error:
-            note, status = str(error.message), error.status
-        else:
-            messages.success(request, _("%(name)s is only looked at from now on.") % {"name": found.name})
-            return _back(found)
-    elif live_jobs_of(found):
-        note = _("Jobs wait or run on this cluster. Cancel them, or wait until they have ended.")
-    confirm = {
-        "title": _("Stop managing %(name)s?") % {"name": found.name},
-        "note": note,
-        "is_possible": not note,
-        "effects": [
-            ("lock", _("The console goes on looking, and writes nothing there any more.")),
-            ("player-pause", _("Teams can send no more jobs there.")),
-            ("stack-2", _("The queues that it made there stay as they are, and so do the shares in the plan.")),
-        ],
-        "hidden": [],
-        "action_url": reverse("admin_console:stop_managing", args=[found.slug]),
-        "back_url": reverse("admin_console:adoption", args=[found.slug]),
-        "back_label": _("Back") if note else _("Go on managing"),
-        "do_label": _("Stop managing"),
-        "risky": True,
     }
     return render(request, "jobs/cluster_forget.html", {"confirm": confirm, "heading": "h1"}, status=status)
 

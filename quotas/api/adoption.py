@@ -14,13 +14,15 @@ from rest_framework.views import APIView
 
 from accounts.api.base import actor_of_request
 from clusters.connected import cluster_get
+from clusters.contract import Fate, LeftKind, LeftObject, TakenAway
 from clusters.models import Cluster, ClusterMode
 from common.api import errors, known_body, object_body
 from common.errors import FieldProblem, InvalidInput
 from quotas.adopting import Choice, FoundView, TakenPart, adopt, adoption_preview, found_ask, found_views
 from quotas.api.plan_bodies import PlanOut, PlanPreviewOut, plan_body, preview_body
 from quotas.api.plans import body_expected, body_is_dry_run, body_reason
-from quotas.managing import Check, checklist, manage_start, manage_stop
+from quotas.leaving import leave, leaving_preview, removal_command
+from quotas.managing import Check, checklist, manage_start
 from quotas.plans.services import newest_number, require_savable
 from quotas.services import quotas_bring
 
@@ -97,6 +99,34 @@ class AdoptedOut(serializers.Serializer[Any]):
 class ModeIn(serializers.Serializer[Any]):
     mode = serializers.ChoiceField(choices=ClusterMode.values)
     confirmed = serializers.BooleanField(required=False, help_text="That what is not settled yet was read.")
+    take_away = serializers.BooleanField(
+        required=False, help_text="To stop managing: remove what the console made there, is empty and nobody uses."
+    )
+    dry_run = serializers.BooleanField(required=False, help_text="To stop managing: only say what is there.")
+
+
+class LeftObjectOut(serializers.Serializer[Any]):
+    """Something that the console made on the cluster."""
+
+    name = serializers.CharField()
+    space = serializers.CharField(allow_blank=True, help_text="Empty: of the whole cluster.")
+    kind = serializers.ChoiceField(choices=[kind.value for kind in LeftKind])
+    fate = serializers.ChoiceField(
+        choices=[fate.value for fate in Fate], help_text="`goes`: it would be taken away. All others stay."
+    )
+    command = serializers.CharField(help_text="By which an administrator of the cluster removes it.")
+
+
+class NotTakenOut(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    code = serializers.CharField(help_text="Of the cluster's refusal.")
+
+
+class ModeOut(FoundQueuesOut):
+    dry_run = serializers.BooleanField()
+    left_behind = LeftObjectOut(many=True, allow_null=True, help_text="Of a dry run.")
+    taken_away = serializers.ListField(child=serializers.CharField(), help_text="Names of what was removed.")
+    not_taken = NotTakenOut(many=True)
 
 
 class FoundQueuesView(APIView):
@@ -157,22 +187,35 @@ class ClusterModeView(APIView):
     @extend_schema(
         operation_id="cluster_mode_set",
         request=ModeIn,
-        responses={200: FoundQueuesOut, **errors(400, 401, 403, 404, 409)},
+        responses={200: ModeOut, **errors(400, 401, 403, 404, 409, 503)},
         tags=["clusters"],
     )
     def put(self, request: Request, cluster: str) -> Response:
         """Start managing a cluster, or only look at it from now on.
 
         Where something is not settled yet, managing starts once it is `confirmed` that this is known. 409
-        `has_live_jobs`: jobs of ours are there.
+        `has_live_jobs`: jobs of ours are there. What the console made on the cluster stays, unless it is asked to
+        `take_away` what of it is empty; a `dry_run` says what that would be.
         """
         actor, found, body = actor_of_request(request), _cluster(request, cluster), object_body(request)
+        is_dry, taken, left = body_is_dry_run(body), TakenAway(()), None
         if _mode(body) is ClusterMode.MANAGING:
+            if is_dry:
+                raise InvalidInput([FieldProblem("dry_run", "only_to_stop", _("Only stopping has a dry run."))])
             manage_start(actor=actor, cluster=found, confirmed=body.get("confirmed") is True)
             quotas_bring(found)
+        elif is_dry:
+            left = [_left_body(each) for each in leaving_preview(viewer=actor, cluster=found)]
         else:
-            manage_stop(actor=actor, cluster=found)
-        return Response(_found_body(request, found))
+            taken = leave(actor=actor, cluster=found, take_away=_take_away(body))
+        answer = {
+            **_found_body(request, found),
+            "dry_run": is_dry,
+            "left_behind": left,
+            "taken_away": [each.name for each in taken.removed],
+            "not_taken": [{"name": name, "code": code} for name, code in taken.failed],
+        }
+        return Response(answer)
 
 
 def _cluster(request: Request, slug: str) -> Cluster:
@@ -208,6 +251,18 @@ def _queue_body(view: FoundView) -> dict[str, Any]:
         "adopted_at": view.adopted_at,
         "seen_at": view.seen_at,
     }
+
+
+def _left_body(left: LeftObject) -> dict[str, Any]:
+    about = {"name": left.name, "space": left.space, "kind": left.kind.value, "fate": left.fate.value}
+    return {**about, "command": removal_command(left)}
+
+
+def _take_away(body: dict[str, Any]) -> bool:
+    value = body.get("take_away", False)
+    if not isinstance(value, bool):
+        raise InvalidInput([FieldProblem("take_away", "not_a_boolean", _("Send true or false."))])
+    return value
 
 
 def _taken_body(part: TakenPart) -> dict[str, Any]:
