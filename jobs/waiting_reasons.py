@@ -61,10 +61,10 @@ def no_place(facts: Facts) -> str:
 @_with_out
 def waiting_for_quota(facts: Facts) -> str:
     asked, nominal, used = (facts.get(name) for name in ("asked", "nominal", "used"))
-    more = facts.get("more")
-    is_lacking = isinstance(more, int) and more >= 1  # else freed since the gate looked, or not told
+    told = facts.get("more")
+    more = told if isinstance(told, int) and told >= 1 else 0  # 0: freed since the gate looked, or not told
     if isinstance(asked, int) and isinstance(nominal, int) and isinstance(used, int) and used + asked <= nominal:
-        if is_lacking:
+        if more:
             return (
                 _(
                     "Needs %(cards)s cards of %(group)s. The team's own share of %(nominal)s covers them, but others "
@@ -76,7 +76,7 @@ def waiting_for_quota(facts: Facts) -> str:
             _("Needs %(cards)s cards of %(group)s. The team's own share covers them, but others borrow them now.")
             % facts
         )
-    if not is_lacking:
+    if not more:
         return _("Needs %(cards)s cards; the quota of %(group)s has fewer left.") % facts
     return (
         ngettext(

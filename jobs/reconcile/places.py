@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from clusters.contract import Capability
-from clusters.domain.reasons import Reason, ReasonCode
+from clusters.domain.reasons import FactValue, Reason, ReasonCode
 from clusters.nodes_maintenance import Windows, planned_windows
 from clusters.nodes_suspicion import Suspected, suspected_nodes
 from clusters.services import capabilities_of
@@ -78,7 +78,9 @@ def _kept_back(step: Step, until: datetime, now: datetime) -> Step:
     is_in_queue = facts is not None and facts.active and step.loaded.view.can_hold
     kept = tuple(effect for effect in step.move.effects if effect not in (Effect.SUBMIT, Effect.RELEASE))
     effects = (*kept, Effect.HOLD) if is_in_queue else kept
-    limit = step.loaded.job.max_run_seconds
-    reason = Reason(ReasonCode.WAITING_FOR_MAINTENANCE, {"until": until.isoformat(), "max_run_seconds": limit})
+    told: dict[str, FactValue] = {"until": until.isoformat()}
+    if limit := step.loaded.job.max_run_seconds:
+        told["max_run_seconds"] = limit
+    reason = Reason(ReasonCode.WAITING_FOR_MAINTENANCE, told)
     due_in = min(max(until - now, timedelta(seconds=1)), LOOK_AGAIN_WITHIN)
     return replace(step, move=replace(step.move, effects=effects, reason=reason, due_in=due_in))

@@ -16,7 +16,7 @@ from accounts.models import Team
 from accounts.policy import Action, Target, can
 from clusters.contract import Part
 from clusters.water_selectors import is_shared
-from common.errors import FieldProblem, InvalidInput
+from common.errors import FieldProblem, InvalidInput, Text
 from common.phrases import listed
 from jobs.domain.choice import Asked, Candidate, choose_group, usable_candidates
 from jobs.domain.shape import NoShape, Shape
@@ -322,7 +322,7 @@ def _choice(
 
 def _refuse_model(checks: Checks, place: GroupPlace | None, models: Sequence[str]) -> None:
     if place is None or not is_shared(place.group):
-        message = _("Your team's queue has no card model of this name.")
+        message: Text = _("Your team's queue has no card model of this name.")
         if models:
             known = _("Your team's queue has no card model of this name. It has these: %(models)s.")
             message = known % {"models": listed(models)}
