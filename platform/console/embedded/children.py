@@ -67,6 +67,11 @@ def console_commands(address: str, state: Path) -> tuple[Command, ...]:
     )
 
 
+def held(argv: Sequence[str]) -> tuple[str, ...]:
+    """The same program, loaded at once but begun only when its standard input ends (see console/held.py)."""
+    return _module("console.held", *argv[1:])
+
+
 def manage_command(arguments: Sequence[str]) -> tuple[str, ...]:
     """`manage.py` with these arguments, as a person types them."""
     return (sys.executable, str(ROOT / "manage.py"), *arguments)

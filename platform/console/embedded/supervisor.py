@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from console.embedded.children import (
     SetupCommand,
     console_commands,
     console_environment,
+    held,
     manage_command,
     people_command,
     tables_command,
@@ -70,6 +72,7 @@ class Supervisor:
         self._stopping = False
         self._servers: list[Watched] = []
         self._apps: list[Watched] = []
+        self._setups: list[ChildProcess] = []
         self._closers: list[Callable[[], None]] = []
 
     def run(self) -> None:
@@ -103,7 +106,8 @@ class Supervisor:
         try:
             children_lock = self._children_lock(state)
             self._closers.append(children_lock.close)
-            instance = self._start_servers(state, WebAddress.from_environment(self._environ), children_lock)
+            instance, start_servers = self._servers_of(state, WebAddress.from_environment(self._environ), children_lock)
+            start_servers()
             return self._command(argv, console_environment(instance, state.path))
         finally:
             self._stop_everything(state)
@@ -124,18 +128,24 @@ class Supervisor:
         self._closers.append(children_lock.close)
         address.require_free()
         self._terminal.say(f"Sluice {product_version()} starts; its state lies in {state.path}.")
-        instance = self._start_servers(state, address, children_lock)
-        state.write_instance(instance)
-        self._closers.append(state.remove_instance)
+        instance, start_servers = self._servers_of(state, address, children_lock)
         env = console_environment(instance, state.path)
         first_start = not state.sign_in_file.exists()
         web, *others = console_commands(address.bind, state.path)
-        self._set_up(tables_command(), state, env, children_lock)
-        with state.setting_up():  # the web server takes as long to load its modules as the demo takes to be made
+        tables = self._held_setup(tables_command(), state, env, children_lock)
+        start_servers()
+        people = self._held_setup(people_command(), state, env, children_lock)  # finds bytecode that the first has made
+        state.write_instance(instance)
+        self._closers.append(state.remove_instance)
+        self._set_up(tables_command(), tables, state)
+        with state.setting_up():  # meanwhile the others load their modules, which takes as long
             self._apps.append(self._watched_app(web, state, env, children_lock))
-            self._set_up(people_command(), state, env, children_lock)
+            waiting = [self._watched_app(command, state, env, children_lock, is_held=True) for command in others]
+            self._apps += waiting
+            self._set_up(people_command(), people, state)
         with self._terminal.step("Web, worker, beat, watcher"):
-            self._apps += [self._watched_app(command, state, env, children_lock) for command in others]
+            for watched in waiting:
+                watched.child.write_and_close_stdin(b"")
             self._wait_until_ready(state, address)
         self._announce(state, address, time.monotonic() - started, first_start)
         self._keep_alive(state)
@@ -173,8 +183,10 @@ class Supervisor:
             lock = state.children_lock()
         return lock
 
-    def _start_servers(self, state: StateDir, address: WebAddress, children_lock: Lock) -> Instance:
-        """Start PostgreSQL and Valkey, each unless the environment names another server."""
+    def _servers_of(
+        self, state: StateDir, address: WebAddress, children_lock: Lock
+    ) -> tuple[Instance, Callable[[], None]]:
+        """PostgreSQL and Valkey, each unless the environment names another server, and what starts them."""
         say = self._terminal.say
         database_url = self._environ.get("DATABASE_URL", "")
         redis_url = self._environ.get("REDIS_URL", "")
@@ -188,24 +200,26 @@ class Supervisor:
             user = choose_service_user(folders[-1] if folders else None, say)
             sockets = state.socket_folder(user)
             self._closers.append(state.remove_socket_folder)
-        if not database_url:
-            database = Postgres(state, user, secrets, sockets, say=say)
-            self._start_postgres(database, state, [children_lock.fd])
-            database_url = database.url
-        if not redis_url:
-            broker = Valkey(state, user, sockets, say=say)
-            self._start_valkey(broker, state, [children_lock.fd])
-            redis_url = broker.url
-        return Instance(
+        database = None if database_url else Postgres(state, user, secrets, sockets, say=say)
+        broker = None if redis_url else Valkey(state, user, sockets, say=say)
+
+        def start() -> None:
+            if database is not None:
+                self._start_postgres(database, state, [children_lock.fd])
+            if broker is not None:
+                self._start_valkey(broker, state, [children_lock.fd])
+
+        instance = Instance(
             version=product_version(),
-            database_url=database_url,
-            redis_url=redis_url,
+            database_url=database.url if database is not None else database_url,
+            redis_url=broker.url if broker is not None else redis_url,
             secret_key=secrets.secret_key,
             fernet_keys=secrets.fernet_keys,
             base_url=self._environ.get("SLUICE_BASE_URL") or address.url,
             demo=self._environ.get("SLUICE_DEMO", "1") != "0",
             pid=os.getpid(),
         )
+        return instance, start
 
     def _start_postgres(self, database: Postgres, state: StateDir, inherited: Sequence[int]) -> None:
         self._closers.append(database.close)
@@ -228,21 +242,31 @@ class Supervisor:
         self._servers.append(watched)
         return watched
 
-    def _watched_app(self, command: Command, state: StateDir, env: Mapping[str, str], children_lock: Lock) -> Watched:
-        def spawn() -> ChildProcess:
-            return _spawn_app(command.name, command.argv, command.death_signal, state, env, children_lock)
+    def _watched_app(
+        self, command: Command, state: StateDir, env: Mapping[str, str], children_lock: Lock, *, is_held: bool = False
+    ) -> Watched:
+        """`is_held`: its first process waits for the end of its standard input; later ones begin at once."""
 
-        return Watched(command.name, spawn, APP_STOP_LADDER, spawn())
+        def spawn(*, is_held: bool = False) -> ChildProcess:
+            return _spawn_app(
+                command.name, command.argv, command.death_signal, state, env, children_lock, is_held=is_held
+            )
 
-    def _set_up(self, command: SetupCommand, state: StateDir, env: Mapping[str, str], children_lock: Lock) -> None:
-        """Run one of the commands that bring the database to this version. Raises EmbeddedError when it fails."""
+        return Watched(command.name, spawn, APP_STOP_LADDER, spawn(is_held=is_held))
+
+    def _held_setup(
+        self, command: SetupCommand, state: StateDir, env: Mapping[str, str], children_lock: Lock
+    ) -> ChildProcess:
+        child = _spawn_app("setup", command.argv, signal.SIGTERM, state, env, children_lock, is_held=True)
+        self._setups.append(child)
+        return child
+
+    def _set_up(self, command: SetupCommand, child: ChildProcess, state: StateDir) -> None:
+        """Let go a command that brings the database to this version. Raises EmbeddedError when it fails."""
         with self._terminal.step(command.title):
-            child = _spawn_app("setup", command.argv, signal.SIGTERM, state, env, children_lock)
-            try:
-                while child.running:
-                    self._pause(TICK_SECONDS)
-            finally:
-                stop_all([(child, APP_STOP_LADDER)])
+            child.write_and_close_stdin(b"")
+            while child.running:
+                self._pause(TICK_SECONDS)
         if child.exit_code != 0:
             raise EmbeddedError(_failed(command.title, "setup", child, state))
 
@@ -303,8 +327,9 @@ class Supervisor:
         """First what uses the servers, then the servers; within five seconds, whatever they are doing."""
         if self._stopping:
             self._terminal.say("Stopping.")
-        for group in (self._apps, self._servers):
-            stop_all([(watched.child, watched.stop_ladder) for watched in group])
+        apps = [(watched.child, watched.stop_ladder) for watched in self._apps]
+        stop_all([*apps, *((child, APP_STOP_LADDER) for child in self._setups)])
+        stop_all([(watched.child, watched.stop_ladder) for watched in self._servers])
         for close in reversed(self._closers):
             close()
 
@@ -316,10 +341,20 @@ def _spawn_app(
     state: StateDir,
     env: Mapping[str, str],
     children_lock: Lock,
+    *,
+    is_held: bool = False,
 ) -> ChildProcess:
     log = state.open_log(name)
     try:
-        return ChildProcess(argv, env=env, death_signal=death_signal, output=log, cwd=ROOT, pass_fds=[children_lock.fd])
+        return ChildProcess(
+            held(argv) if is_held else argv,
+            env=env,
+            death_signal=death_signal,
+            output=log,
+            stdin=subprocess.PIPE if is_held else subprocess.DEVNULL,
+            cwd=ROOT,
+            pass_fds=[children_lock.fd],
+        )
     finally:
         os.close(log)
 
