@@ -159,24 +159,31 @@ def person_add(
     if team_slug and team is None:
         raise InvalidInput([FieldProblem("team", "unknown_team", _("There is no team of this name."))])
     if team is not None and role not in Role.values:
-        raise InvalidInput([FieldProblem("role", "unknown_choice", _("Choose engineer or team lead."))])
+        raise _unknown_role()
     user = person_create(actor=actor, username=username, password=password, full_name=full_name)
     if team is not None:
         membership_set(actor=actor, user=user, team=team, role=role)
     return user
 
 
+def _unknown_role() -> InvalidInput:
+    return InvalidInput([FieldProblem("role", "unknown_choice", _("Choose engineer or team lead."))])
+
+
 @transaction.atomic
 def membership_set(*, actor: Actor | None, user: User, team: Team, role: str) -> Membership:
     """Give a person a role in a team, or change it.
 
-    Raises NotAllowed, DomainError for somebody whose teams the sign-in provider gives: it would take them back.
+    Raises NotAllowed, InvalidInput for a role that is none, DomainError for somebody whose teams the sign-in provider
+    gives: it would take them back.
     """
     if actor is not None:
         require(actor, Action.PEOPLE_MANAGE)
         if is_managed_by_provider(user):
             message = _("The sign-in provider gives this person their teams. Change the groups there.")
             raise DomainError("managed_by_provider", message)
+    if role not in Role.values:
+        raise _unknown_role()
     membership, made = Membership.objects.update_or_create(user=user, team=team, defaults={"role": Role(role)})
     audit.record(
         actor,

@@ -309,6 +309,8 @@ def test_from_an_empty_room_to_a_person_who_can_submit(cast: Cast, visitor: Visi
         ("people/", {"person-username": "x", "person-team": "vision", "person-role": "king"}),
         ("members/", {"member-username": "nobody", "member-team": "vision", "member-role": "lead"}),
         ("members/", {"member-username": "eng-vision-1", "member-team": "vision", "member-role": "king"}),
+        ("members/", {"member-username": "eng-vision-1", "member-team": "vision", "member-role": ""}),
+        ("members/", {"member-username": "eng-vision-1", "member-team": "vision"}),
     ],
 )
 def test_a_team_or_person_that_cannot_be_added_says_why(
