@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from django.contrib import admin
 from django.contrib.auth.views import redirect_to_login
@@ -15,6 +15,8 @@ from django.core.exceptions import BadRequest, PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+
+V = TypeVar("V", bound=Callable[..., Any])
 
 if TYPE_CHECKING:
     _ModelAdmin = admin.ModelAdmin[Any]
@@ -62,7 +64,7 @@ class OperatorSite(admin.AdminSite):
     def has_permission(self, request: HttpRequest) -> bool:
         return is_operator(request)
 
-    def admin_view(self, view: Callable[..., Any], cacheable: bool = False) -> Callable[..., Any]:
+    def admin_view(self, view: V, cacheable: bool = False) -> V:
         """What no column can hold is asked of none: PostgreSQL would break over it."""
 
         @wraps(view)
@@ -72,7 +74,7 @@ class OperatorSite(admin.AdminSite):
                 raise BadRequest
             return view(request, *args, **kwargs)
 
-        return super().admin_view(asked, cacheable)
+        return cast(V, super().admin_view(asked, cacheable))
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         if self.has_permission(request):
