@@ -93,7 +93,7 @@ class PlanOut(serializers.Serializer[Any]):
     queues = serializers.DictField(child=QueuePartOut())
 
 
-class CardPartOut(GroupPartOut):
+class PartInCardsOut(GroupPartOut):
     borrow_limit = serializers.IntegerField(allow_null=True)
     lend_limit = serializers.IntegerField(allow_null=True)
 
@@ -101,8 +101,8 @@ class CardPartOut(GroupPartOut):
 class PreviewRowOut(serializers.Serializer[Any]):
     queue = serializers.CharField()
     node_group = serializers.CharField()
-    before = CardPartOut()
-    after = CardPartOut()
+    before = PartInCardsOut()
+    after = PartInCardsOut()
     held = serializers.IntegerField()
     beyond_before = serializers.IntegerField(help_text="Cards held above the share.")
     beyond_after = serializers.IntegerField()
