@@ -20,7 +20,7 @@ from clusters.contract import CardPart, NodeHealth
 from clusters.models import Cluster, Node, NodeGroup
 from clusters.nodes_selectors import Key
 from clusters.selectors import GroupSums, GroupView, NodeView, known_sum, node_view
-from common.pages import Page, place_of, places_around
+from common.pages import place_of, places_around
 from common.texts import storable
 
 NODES_ON_A_SHEET = 200
@@ -81,7 +81,16 @@ def node_sheet(*, viewer: Actor, show: NodeFilter, number: int, suspected: Colle
     )
 
 
-def node_page(*, viewer: Actor, cursor: str | None) -> Page[GroupView]:
+@dataclass(frozen=True, slots=True)
+class NodePage:
+    """Groups with those of their nodes that are on the page; the cursors are places in the list of all nodes."""
+
+    groups: tuple[GroupView, ...]
+    next: str | None
+    previous: str | None
+
+
+def node_page(*, viewer: Actor, cursor: str | None) -> NodePage:
     """Groups in their order with those of their nodes that are on this page, so many as on a sheet; a group without
     nodes takes the place of one. Sums are of all nodes of a group. Four queries. Raises NotAllowed, BadCursor.
     """
@@ -98,8 +107,8 @@ def node_page(*, viewer: Actor, cursor: str | None) -> Page[GroupView]:
         place += max(1, nodes)
     found = _nodes_at(places)
     after, before = places_around(begin, NODES_ON_A_SHEET, more=end < place)
-    views = [GroupView(group, group.cluster, tuple(found[pk]), sums.get(pk)) for pk, (group, _) in places.items()]
-    return Page(views, after, before)
+    views = (GroupView(group, group.cluster, tuple(found[pk]), sums.get(pk)) for pk, (group, _) in places.items())
+    return NodePage(tuple(views), after, before)
 
 
 def _nodes_at(places: Mapping[int, tuple[NodeGroup, range]]) -> dict[int, list[NodeView]]:

@@ -21,7 +21,7 @@ from clusters.nodes_listing import node_page
 from clusters.nodes_selectors import NodeCare, NodeMarks, node_marks
 from clusters.nodes_suspicion import suspicion_clear
 from clusters.selectors import GroupView, NodeView
-from common.api import errors, field_names, known_body, page_of, page_out
+from common.api import errors, field_names, known_body, page_address, page_of
 from common.errors import FieldProblem, InvalidInput
 
 
@@ -136,7 +136,13 @@ class GroupsView(APIView):
         actor = actor_of_request(request)
         marks = node_marks(viewer=actor)
         page = node_page(viewer=actor, cursor=request.query_params.get("cursor"))
-        return page_out(request, page, lambda views: [_group(view, marks) for view in views])
+        return Response(
+            {
+                "next": page_address(request, page.next),
+                "previous": page_address(request, page.previous),
+                "results": [_group(view, marks) for view in page.groups],
+            }
+        )
 
 
 def _group(view: GroupView, marks: NodeMarks) -> dict[str, Any]:

@@ -172,7 +172,7 @@ def _is_idle(kind: names.Kind, obj: Object) -> bool:
     """A queue of which the gate has said that nothing waits or holds anything in it; a flavor always is."""
     if kind is names.FLAVORS:
         return True
-    status = obj.get("status")
+    status: Object = obj.get("status") or {}
     counts = ("pendingWorkloads", "reservingWorkloads", "admittedWorkloads")
     return bool(status) and not any(status.get(count, 0) for count in counts) and not used(obj)
 
