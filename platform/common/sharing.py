@@ -84,7 +84,7 @@ def _shape(model: type[Model], related: tuple[tuple[str, frozenset[str]], ...], 
         end += part.width
     return _Shape(
         own=own,
-        names=tuple(field.column for field in model._meta.concrete_fields if field.name not in without),
+        names=tuple(field.attname for field in model._meta.concrete_fields if field.name not in without),
         links=tuple(links),
         before=f"SELECT {', '.join(columns)} FROM (SELECT *, ROW_NUMBER() OVER () AS place FROM (",
         after=f") AS ordered) AS found {' '.join(joins)} ORDER BY found.place",
