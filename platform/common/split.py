@@ -10,9 +10,12 @@ def largest_remainder(total: int, weights: Mapping[str, int]) -> dict[str, int]:
     whole = sum(weights.values())
     if whole == 0:
         return dict.fromkeys(weights, 0)
-    parts = {name: total * weight // whole for name, weight in weights.items()}
+    parted = {weight: divmod(total * weight, whole) for weight in set(weights.values())}  # many weights are alike
+    parts = {name: parted[weight][0] for name, weight in weights.items()}
     left = total - sum(parts.values())
-    by_claim = sorted(weights, key=lambda name: (-(total * weights[name] % whole), -weights[name], name))
-    for name in by_claim[:left]:
-        parts[name] += 1
+    if left:
+        claims = sorted(parted, key=lambda weight: (-parted[weight][1], -weight))
+        place = {weight: number for number, weight in enumerate(claims)}
+        for name in sorted(sorted(weights), key=lambda name: place[weights[name]])[:left]:
+            parts[name] += 1
     return parts

@@ -121,17 +121,51 @@ def balance(
     pool, retired, missing, aside = _divided(given, cards)
     down = max(0, cards.out - retired) + missing
     idle, excess = _idle_and_excess(queues)
-    borrowed_total = min(sum(excess.values()), pool + sum(idle.values()))
-    borrowed = _split(borrowed_total, excess)
-    from_pool = min(borrowed_total, pool)
-    lent = _lent(borrowed_total - from_pool, idle, queues)
-    left = {name: rest - lent.get(name, 0) for name, rest in idle.items()} if lent else idle
-    downs = capped_split(down, {name: queues[name].nominal for name in left}, left) if down else {}
-    borne = sum(downs.values())
+    all_idle, all_excess = sum(idle.values()), sum(excess.values())
+    borrowed = min(all_excess, pool + all_idle)
+    from_pool = min(borrowed, pool)
+    borne = min(down, all_idle - (borrowed - from_pool))
     pool_down = min(down - borne, pool - from_pool)
     pool_row = _row(QueueUse(pool + retired), lent=from_pool, down=pool_down + retired)
+    together = _together(queues.values(), given + pool + retired)
+    names = queues if wanted is None else wanted
+    split = _Split(borrowed, borrowed - from_pool, down, pool_row.free)
+    return GroupBalance(
+        queues=_rows(names, queues, idle, excess, split) if names else {},
+        pool_row=pool_row,
+        total=_row(together, borrowed=borrowed, lent=borrowed, over=all_excess - borrowed, down=borne + pool_row.down),
+        capacity=cards.capacity,
+        missing=missing,
+        down_held=down - borne - pool_down,
+        releasing=cards.releasing,
+        outside=cards.outside,
+        aside=aside,
+    )
+
+
+class _Split(NamedTuple):
+    """What the queues of a group have to divide among themselves, in cards."""
+
+    borrowed: int
+    lent: int  # by queues, not by the pool
+    down: int  # at most: they bear no more than they have left
+    pool_free: int
+
+
+def _rows(
+    names: Collection[str],
+    queues: Mapping[str, QueueUse],
+    idle: Mapping[str, int],
+    excess: Mapping[str, int],
+    split: _Split,
+) -> dict[str, QueueBalance]:
+    """The rows of the named queues; the parts of all others are needed for them."""
+    borrowed = _split(split.borrowed, excess)
+    lent = _lent(split.lent, idle, queues)
+    left = {name: rest - lent[name] for name, rest in idle.items()} if lent else idle
+    downs = capped_split(split.down, {name: queues[name].nominal for name in left}, left) if split.down else {}
     kept = _kept_back(left, downs, lent, queues)
-    on_offer = pool_row.free + sum(left.values()) - borne - sum(kept.values())
+    on_offer = split.pool_free + sum(left.values()) - sum(downs.values()) - sum(kept.values())
 
     def row(name: str) -> QueueBalance:
         use, free = queues[name], left.get(name, 0) - downs.get(name, 0)
@@ -144,18 +178,7 @@ def balance(
             borrowable=_within(on_offer - free + kept.get(name, 0), use.borrow_limit, use.held + free - use.nominal),
         )
 
-    everybody, over = _together(queues.values(), given + pool + retired), sum(excess.values()) - borrowed_total
-    return GroupBalance(
-        queues={name: row(name) for name in (queues if wanted is None else wanted)},
-        pool_row=pool_row,
-        total=_row(everybody, borrowed=borrowed_total, lent=borrowed_total, over=over, down=borne + pool_row.down),
-        capacity=cards.capacity,
-        missing=missing,
-        down_held=down - borne - pool_down,
-        releasing=cards.releasing,
-        outside=cards.outside,
-        aside=aside,
-    )
+    return {name: row(name) for name in names}
 
 
 def _divided(given: int, cards: CardCounts) -> tuple[int, int, int, int]:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from django.db.models import Count, Q
+from django.db.models import Count, Q, QuerySet
 
 from accounts.actors import Actor
 from accounts.policy import Action, teams_where
 from clusters.models import NodeGroup
 from common.pages import PAGE_SIZE, BadCursor
-from quotas.models import LocalQueue, TeamQueue
+from quotas.models import LocalQueue, Share, TeamQueue
 from quotas.selectors.local_queues import IN_USE
-from quotas.selectors.rows import QuotaRow, cluster_row, quota_groups
+from quotas.selectors.rows import QuotaRow, cluster_row, quota_groups, quota_slice
 
 _PLACE_MAX = 1_000_000
 
@@ -47,12 +48,12 @@ def quota_page(*, viewer: Actor, filters: QuotaFilters, cursor: str = "", size: 
     rows: list[QuotaRow] = []
     if needed:
         if filters.level == "cluster":
-            rows = [cluster_row(found) for found in quota_groups(groups=needed, teams=())]
+            rows = [cluster_row(found) for found in quota_groups(groups=needed, teams=())]  # one each: none skipped
         else:
-            groups = quota_groups(level=filters.level, groups=needed, teams=teams)
-            rows = [row for found in groups for row in found.rows if row.level == filters.level]
+            first = begin - skipped
+            rows = quota_slice(level=filters.level, groups=needed, teams=teams, begin=first, end=first + size)
     return QuotaPage(
-        rows=rows[begin - skipped : begin - skipped + size],
+        rows=rows,
         next=str(begin + size) if begin + size < sum(counts.values()) else None,
         previous=str(max(0, begin - size)) if begin else None,
     )
@@ -90,22 +91,28 @@ def _row_counts(filters: QuotaFilters, teams: Collection[int] | None) -> dict[in
     """How many rows each node group has for the viewer, in their order; one query."""
     if "\x00" in filters.cluster + filters.node_group:
         return {}  # an address may hold what no column takes
-    mine = Q() if teams is None else Q(shares__queue__team__in=teams)
-    groups = NodeGroup.objects.order_by("cluster_id", "position", "slug")
-    if filters.cluster:
-        groups = groups.filter(cluster__slug=filters.cluster)
-    if filters.node_group:
-        groups = groups.filter(slug=filters.node_group)
     if filters.level == "cluster":
+        groups = NodeGroup.objects.filter(_asked(filters)).order_by("cluster_id", "position", "slug")
         if teams is not None:
             groups = groups.filter(cluster__queues__team__in=teams)
         return dict.fromkeys(groups.values_list("pk", flat=True), 1)
-    counted = "shares"
+    path = "group__"
+    rows: QuerySet[Any] = Share.objects.all()
     if filters.level == "local":
-        counted = "shares__queue__local_queues"
-        mine &= Q(shares__queue__local_queues__in=LocalQueue.objects.filter(IN_USE))
-    rows = groups.annotate(rows=Count(counted, filter=mine, distinct=True)).filter(rows__gt=0)
-    return dict(rows.values_list("pk", "rows"))
+        path = "queue__shares__group__"
+        rows = LocalQueue.objects.filter(IN_USE)
+    rows = rows.filter(_asked(filters, path))
+    if teams is not None:
+        rows = rows.filter(queue__team__in=teams)
+    order = [f"{path}{name}" for name in ("cluster_id", "position", "slug", "pk")]
+    counted = rows.order_by(*order).values(*order).annotate(rows=Count("*"))
+    return dict(counted.values_list(order[-1], "rows"))
+
+
+def _asked(filters: QuotaFilters, path: str = "") -> Q:
+    """The condition on the node group at the end of a path."""
+    wanted = {f"{path}cluster__slug": filters.cluster, f"{path}slug": filters.node_group}
+    return Q(**{name: value for name, value in wanted.items() if value})
 
 
 def _groups_between(counts: Mapping[int, int], begin: int, end: int) -> tuple[list[int], int]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from django.contrib.postgres.aggregates import ArrayAgg
+from django.db.models import QuerySet
 
 from accounts.actors import Actor
 from accounts.policy import Action, teams_where
@@ -99,8 +100,26 @@ class _Part(NamedTuple):
     lend_basis_points: int | None
 
 
-_Shares = Mapping[int, _Part]
-"""The parts of one node group by team queue: plain numbers, because there are thousands of them."""
+_Alike = Sequence[tuple[_Part, Sequence[int]]]
+"""The parts of one node group, each with the team queues that have it: of thousands of shares few differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """What rows are made of. Shares, use and cards by node group, of all teams: one may borrow what others have."""
+
+    queues: Mapping[int, _Queue]  # in the order of their rows
+    shares: Mapping[int, _Alike]
+    uses: Mapping[int, Mapping[int, Sequence[Use]]]  # of a group by team queue
+    cards: Mapping[int, CardCounts]
+    locals_of: Mapping[int, Sequence[LocalQueue]]  # by team queue
+
+    def sharing(self, group: int, teams: Collection[int] | None) -> list[_Queue]:
+        """The queues of these teams (None = of all) with a part of the group, in the order of their rows."""
+        having = {queue for _part, queues in self.shares.get(group, ()) for queue in queues}
+        return [
+            queue for pk, queue in self.queues.items() if pk in having and (teams is None or queue.team_id in teams)
+        ]
 
 
 def quota_groups(
@@ -109,22 +128,32 @@ def quota_groups(
     """Node groups (None = all) with the rows of these teams (None = of all); with ``level`` local also their local
     queues. Five queries, six with local queues.
     """
-    found = NodeGroup.objects.select_related("cluster").order_by("cluster_id", "position", "slug")
-    if groups is not None:
-        found = found.filter(pk__in=groups)
-    shares = _shares(groups)
-    queues = _queues()
-    use_of: dict[tuple[int, int], list[Use]] = defaultdict(list)
-    for use in uses(groups):
-        use_of[use.queue_id, use.group_id].append(use)
-    cards = card_counts(groups)
-    locals_of = _local_queues(teams) if level == "local" else {}
-    return [
-        _group_rows(
-            group, shares.get(group.pk, {}), queues, use_of, cards.get(group.pk, CardCounts()), locals_of, teams
-        )
-        for group in found
-    ]
+    table = _table(level, groups, teams)
+    return [_group_rows(group, table, table.sharing(group.pk, teams)) for group in _groups(groups)]
+
+
+def quota_slice(
+    *, level: str, groups: Collection[int], teams: Collection[int] | None, begin: int, end: int
+) -> list[QuotaRow]:
+    """Of all rows of these groups and teams at one level (team or local) those from place ``begin`` up to ``end``.
+
+    Rows are made of the queues that have a place there only. Five queries, six with local queues.
+    """
+    table = _table(level, groups, teams)
+    rows: list[QuotaRow] = []
+    place = skipped = 0
+    for group in _groups(groups):
+        shown = []
+        for queue in table.sharing(group.pk, teams):
+            count = len(table.locals_of.get(queue.pk, ())) if level == "local" else 1
+            if place + count <= begin:
+                skipped = place + count
+            elif place < end:
+                shown.append(queue)
+            place += count
+        if shown:
+            rows.extend(row for row in _group_rows(group, table, shown).rows if row.level == level)
+    return rows[begin - skipped : end - skipped]
 
 
 def quota_rows(*, viewer: Actor, level: str = "team") -> list[QuotaRow]:
@@ -160,20 +189,41 @@ def cluster_row(found: GroupRows) -> QuotaRow:
     )
 
 
+def _groups(groups: Collection[int] | None) -> QuerySet[NodeGroup]:
+    found = NodeGroup.objects.select_related("cluster").defer("cluster__credentials")
+    found = found.order_by("cluster_id", "position", "slug")
+    return found if groups is None else found.filter(pk__in=groups)
+
+
+def _table(level: str, groups: Collection[int] | None, teams: Collection[int] | None) -> _Table:
+    use_of: dict[int, dict[int, list[Use]]] = defaultdict(lambda: defaultdict(list))
+    for use in uses(groups):
+        use_of[use.group_id][use.queue_id].append(use)
+    return _Table(
+        queues=_queues(),
+        shares=_shares(groups),
+        uses=use_of,
+        cards=card_counts(groups),
+        locals_of=_local_queues(teams) if level == "local" else {},
+    )
+
+
 def _queues() -> dict[int, _Queue]:
     """Of all teams, in the order of their rows."""
     rows = TeamQueue.objects.order_by("slug")
     return {row[0]: _Queue(*row) for row in rows.values_list("pk", "slug", "team_id", "team__name", "team__slug")}
 
 
-def _shares(groups: Collection[int] | None) -> dict[int, _Shares]:
-    """Of all teams, by group: what one may borrow is what the others have free."""
+def _shares(groups: Collection[int] | None) -> dict[int, _Alike]:
+    """Of all teams, by group."""
     rows = Share.objects.order_by()
     if groups is not None:
         rows = rows.filter(group__in=groups)
-    columns = {f"all_{name}": ArrayAgg(name, order_by="pk") for name in ("queue", *_Part._fields)}
-    found = rows.values("group").annotate(**columns).values_list("group", *columns)
-    return {group: dict(zip(queues, map(_Part, *parts), strict=True)) for group, queues, *parts in found}
+    found: dict[int, list[tuple[_Part, Sequence[int]]]] = defaultdict(list)
+    alike = rows.values("group", *_Part._fields).annotate(queues=ArrayAgg("queue"))
+    for group, *part, queues in alike.values_list("group", *_Part._fields, "queues"):
+        found[group].append((_Part(*part), queues))
+    return dict(found)
 
 
 def _local_queues(teams: Collection[int] | None) -> dict[int, list[LocalQueue]]:
@@ -186,37 +236,29 @@ def _local_queues(teams: Collection[int] | None) -> dict[int, list[LocalQueue]]:
     return found
 
 
-def _group_rows(
-    group: NodeGroup,
-    shares: _Shares,
-    queues: Mapping[int, _Queue],
-    use_of: Mapping[tuple[int, int], list[Use]],
-    cards: CardCounts,
-    locals_of: Mapping[int, list[LocalQueue]],
-    teams: Collection[int] | None,
-) -> GroupRows:
-    sharing = [queue for queue in queues.values() if queue.pk in shares]
-    wanted = [queue for queue in sharing if teams is None or queue.team_id in teams]
+def _group_rows(group: NodeGroup, table: _Table, wanted: Sequence[_Queue]) -> GroupRows:
+    """The group with rows of the wanted queues."""
+    cards, used = table.cards.get(group.pk, CardCounts()), table.uses.get(group.pk, {})
     divided = cards.capacity if cards.divided is None else cards.divided
-    idle = {part: _queue_use(part, divided) for part in set(shares.values())}  # most are, and many are alike
+    parts: dict[int, _Part] = {}
+    uses_by_queue: dict[int, QueueUse] = {}
+    for part, queues in table.shares.get(group.pk, ()):
+        parts |= dict.fromkeys(queues, part)
+        uses_by_queue |= dict.fromkeys(queues, _queue_use(part, divided))
+    uses_by_queue |= {pk: _queue_use(parts[pk], divided, found) for pk, found in used.items() if pk in parts}
     figures = balance(
-        {
-            queue.slug: _queue_use(shares[queue.pk], divided, found)
-            if (found := use_of.get((queue.pk, group.pk)))
-            else idle[shares[queue.pk]]
-            for queue in sharing
-        },
+        {queue.slug: uses_by_queue[pk] for pk, queue in table.queues.items() if pk in parts},
         cards,
         wanted=[queue.slug for queue in wanted],
     )
     rows: list[QuotaRow] = []
     for queue in wanted:
         row = figures.queues[queue.slug]
-        team_row = _team_row(queue, group, row, shares[queue.pk].basis_points)
+        team_row = _team_row(queue, group, row, parts[queue.pk].basis_points)
         rows.append(team_row)
-        if local_queues := locals_of.get(queue.pk):
-            rows.extend(_local_rows(team_row, row, local_queues, use_of.get((queue.pk, group.pk), ())))
-    return GroupRows(group, figures, tuple(rows), WHOLE - sum(part.basis_points for part in shares.values()))
+        if local_queues := table.locals_of.get(queue.pk):
+            rows.extend(_local_rows(team_row, row, local_queues, used.get(queue.pk, ())))
+    return GroupRows(group, figures, tuple(rows), WHOLE - sum(part.basis_points for part in parts.values()))
 
 
 def _queue_use(part: _Part, divided: int, found: Sequence[Use] = ()) -> QueueUse:

@@ -11,7 +11,8 @@ from django.db import transaction
 from accounts.actors import actor_of
 from accounts.models import User
 from clusters.models import Cluster
-from quotas.selectors import QuotaFilters, queue_rows, quota_groups, quota_page, quota_rows
+from quotas.models import Demand, LocalQueue
+from quotas.selectors import QuotaFilters, QuotaRow, queue_rows, quota_groups, quota_page, quota_rows
 from quotas.selectors.local_queues import local_queue_plans, local_queue_views
 from tests.crowded_quotas import build_crowded
 from tests.services.test_query_counts import counted
@@ -65,3 +66,22 @@ def test_the_plan_of_local_queues_takes_two_queries() -> None:
     build_crowded(30, groups=2, nodes=20)
     cluster = Cluster.objects.get()
     assert counted(lambda: local_queue_plans(cluster)) == 2
+
+
+@pytest.mark.parametrize("level", ["team", "local"])
+@pytest.mark.parametrize("role", ["admin", "lead"])
+def test_pages_of_any_size_are_cut_out_of_the_whole_table(level: str, role: str) -> None:
+    build_crowded(4, groups=3, nodes=12)
+    LocalQueue.objects.filter(slug="night", queue__slug="team-002").update(state=LocalQueue.State.CLOSED)
+    Demand.objects.filter(local_queue__slug="night", local_queue__queue__slug="team-002").delete()
+    viewer = actor_of(User.objects.get(username=role))
+    whole = quota_rows(viewer=viewer, level=level)
+    assert len(whole) == {"team": {"admin": 12, "lead": 3}, "local": {"admin": 21, "lead": 6}}[level][role]
+    for size in (1, 2, 3, 5, 50):
+        walked: list[QuotaRow] = []
+        cursor: str | None = ""
+        while cursor is not None:
+            page = quota_page(viewer=viewer, filters=QuotaFilters(level), cursor=cursor, size=size)
+            walked += page.rows
+            cursor = page.next
+        assert walked == whole
