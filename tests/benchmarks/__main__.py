@@ -10,8 +10,10 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import Any
 
 from tests.benchmarks import gates, table
 from tests.benchmarks.database import durable_servers
@@ -47,7 +49,7 @@ def main() -> int:
             "DJANGO_SETTINGS_MODULE": "console.settings.test",
             "SLUICE_CLUSTER_ADDRESSES": "127.0.0.0/8",
         }
-        runs = [list(run(parts)) for _ in range(gates.RUNS if renew else 1)]
+        runs = run(parts, gates.RUNS if renew else 1)
     rows, unit = runs[-1], f"{machine_unit():.2f} s"
     sys.stdout.write(f"\n{table.text(rows)}\n\nMachine unit: {unit}.\n")
     if "--write" in words:
@@ -62,17 +64,30 @@ def main() -> int:
     return 1 if failures else 0
 
 
-def run(parts: Sequence[str]) -> Iterator[Row]:
-    """Rows as they are measured; each is also told at once."""
+def run(parts: Sequence[str], times: int) -> list[list[Row]]:
+    """The rows of each of so many runs; each row is also told as it is measured."""
     import django
     from django.core.management import call_command
 
     django.setup()
     call_command("migrate", verbosity=0)
+    runs: list[list[Row]] = [[] for _ in range(times)]
     for part in parts:
-        for row in importlib.import_module(f"tests.benchmarks.{part}").rows():
-            sys.stderr.write(f"{row.number} {row.what}\n    {row.ours} against {row.reference}: {row.ratio}\n")
-            yield row
+        with _prepared(importlib.import_module(f"tests.benchmarks.{part}")) as rows:
+            for found in runs:
+                for row in rows():
+                    sys.stderr.write(f"{row.number} {row.what}\n    {row.ours} against {row.reference}: {row.ratio}\n")
+                    found.append(row)
+    return runs
+
+
+def _prepared(part: Any) -> AbstractContextManager[Callable[[], Iterator[Row]]]:
+    """What gives the rows of a part, as often as it is called. Most parts begin anew each time; one that has
+    ``prepared`` does so once.
+    """
+    found: AbstractContextManager[Callable[[], Iterator[Row]]]
+    found = part.prepared() if hasattr(part, "prepared") else nullcontext(part.rows)
+    return found
 
 
 if __name__ == "__main__":
