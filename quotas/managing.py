@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -86,7 +87,7 @@ def manage_start(*, actor: Actor, cluster: Cluster, confirmed: bool) -> None:
 
 
 @transaction.atomic
-def manage_stop(*, actor: Actor, cluster: Cluster, **detail: object) -> None:
+def manage_stop(*, actor: Actor, cluster: Cluster, **detail: Any) -> None:
     """From now on only look at a cluster. What the console made there stays as it is. Audited, with the ``detail``.
 
     Raises NotAllowed, DomainError (the sandbox, watched already, jobs of ours are there).

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from clusters.domain.reasons import Reason, ReasonCode
+from clusters.domain.reasons import FactValue, Reason, ReasonCode
 from jobs.domain.moves import Effect
 from jobs.domain.words import JobState
 from jobs.models import Job, JobSync
@@ -90,7 +90,8 @@ def _kept_back(step: Step, kept_back: Mapping[str, KeptBack]) -> Step:
     move = step.move
     effects = tuple(effect for effect in move.effects if effect not in _ENTERS)
     due_in = ASKS_AGAIN if move.due_in is None else min(move.due_in, ASKS_AGAIN)
-    facts = {"queue": _job(step).local_queue.name, "cards": why.cards, "limit": why.limit, "taken": why.taken}
+    facts: dict[str, FactValue] = {"queue": _job(step).local_queue.name, "cards": why.cards}
+    facts |= {"limit": why.limit, "taken": why.taken}
     if Effect.SCALE in move.effects:
         grown = Reason(_REASONS[why.by], {**facts, "has": _cards_now(step)})
         reason = grown if move.reason.code in _WELL else move.reason
