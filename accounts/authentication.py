@@ -16,13 +16,14 @@ from knox.crypto import hash_token
 from knox.settings import CONSTANTS
 from rest_framework.exceptions import AuthenticationFailed
 
+from accounts.actors import ROLES, roles_of_answer
 from accounts.models import ApiToken, User
 from common.parts import Part, read_parts
 
 _TOUCH_EVERY = timedelta(minutes=5)
 _TOKEN, _USER = Part(ApiToken, "t"), Part(User, "u")
 _BY_KEY = f"""
-SELECT {_TOKEN.columns}, {_USER.columns}
+SELECT {_TOKEN.columns}, {_USER.columns}, ({ROLES.format(user="u.id")})
   FROM accounts_apitoken t
   JOIN accounts_user u ON u.id = t.user_id
  WHERE t.token_key = %s
@@ -51,12 +52,15 @@ class TokenAuthentication(KnoxTokenAuthentication):
 
 
 def _token_of(text: str) -> ApiToken | None:
-    """The token with its person; one query. Only hashes are kept: the beginning of the text finds candidates."""
+    """The token with its person and their roles; one query.
+
+    Only hashes are kept: the beginning of the text finds candidates.
+    """
     digest = hash_token(text)
-    for token, user in read_parts(_BY_KEY, [text[: CONSTANTS.TOKEN_KEY_LENGTH]], _TOKEN, _USER):
+    for token, user, roles in read_parts(_BY_KEY, [text[: CONSTANTS.TOKEN_KEY_LENGTH]], _TOKEN, _USER):
         if compare_digest(digest, token.digest):
-            token.user = user
             found: ApiToken = token
+            found.user, found.roles_read = user, roles_of_answer(roles)
             return found
     return None
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from django.contrib.auth.models import AbstractUser
 from django.db import models
 from django.utils.crypto import salted_hmac
@@ -91,6 +93,8 @@ class ApiToken(AbstractAuthToken):
     public_id = models.CharField(max_length=26, unique=True, default=new_ulid, editable=False)
     name = models.CharField(max_length=100)
     last_used_at = models.DateTimeField(null=True, blank=True)
+
+    roles_read: Mapping[int, str] | None = None  # of its person, by team id, when they were read together with it
 
     class Meta:
         ordering = ["-created"]

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from jobs.models import Job
 from tests.api.client import Api
@@ -49,3 +53,16 @@ def _write(api: Api) -> None:
     job = api.submit(BODY, Idempotency_Key=str(Job.objects.count()))
     for operation in ("hold", "resume", "cancel"):
         assert api.call("POST", f"jobs/{job['id']}/{operation}").status_code == 200
+
+
+def test_a_submit_asks_four_times_and_stores_once(cast: Cast, settings: Any) -> None:
+    """Token with roles, teams, queues, last vendor; then keys and one INSERT. A hundred jobs take as many."""
+    settings.SLUICE = {**settings.SLUICE, "FIGURES_SECONDS": 3600.0}
+    api = Api("eng-vision-1")
+    api.submit(BODY)  # notes the first use of the token, and what is free
+    for send in (lambda: api.submit(BODY), lambda: api.call("POST", "jobs/bulk", {"jobs": [BODY] * 100})):
+        with CaptureQueriesContext(connection) as captured:
+            send()
+        said = [query["sql"] for query in captured if "SAVEPOINT" not in query["sql"]]
+        assert len(said) == 6, said
+        assert [("nextval" in text, "INSERT" in text) for text in said[-2:]] == [(True, False), (False, True)]
