@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -33,7 +34,7 @@ def _counts(engineer: Api, admin: Api) -> dict[str, int]:
     for api, name, paths in ((engineer, "engineer", (*ENGINEER, *DETAIL)), (admin, "admin", ADMIN)):
         for path in paths:
             address = path.format(id=public_id)
-            counts[f"{name} {path}"] = counted(lambda api=api, address=address: api.get(address))
+            counts[f"{name} {path}"] = counted(partial(api.get, address))
     return counts
 
 
