@@ -38,6 +38,10 @@ def file_of(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
 def test_the_file_is_what_the_migrations_it_names_make(empty: str) -> None:
     text = SCHEMA_FILE.read_text()
     assert schema_text(empty, migrations_in(text)) == text, "write it anew with `make schema`"
+    with connections[ALIAS].cursor() as cursor:
+        for table in sorted(set(connections[ALIAS].introspection.table_names(cursor)) - {"django_migrations"}):
+            cursor.execute(f'SELECT count(*) FROM "{table}"')
+            assert cursor.fetchone() == (0,), f"a migration fills {table}, and the file holds tables only"
 
 
 @pytest.mark.usefixtures("empty")
