@@ -337,7 +337,7 @@ def test_the_audit_trail_names_who_did_what(stage: Stage, visitor: Visitors) -> 
     job = stage.submit("eng-vision-1")
     visitor("eng-vision-1").post(f"/jobs/{job.public_id}/cancel/")
     said = words(visitor("admin").get("/admin/audit/"))
-    assert re.search(rf"eng-vision-1 job\.cancel {job.public_id} Vision", said)
+    assert re.search(rf"eng-vision-1 job\.cancel {job.public_id} whole cards Vision", said)
 
 
 def test_the_audit_trail_is_paged(cast: Cast, visitor: Visitors) -> None:
