@@ -189,6 +189,6 @@ def test_a_script_decides_after_a_dry_run(cast: Cast) -> None:
     assert api.get(path)["version"] == number and Notice.objects.get().facts["decided"] == ""
     saved = api.call("POST", f"{path}/adopt", {"expected_version": number}).json()
     assert saved["plan"]["version"] == number + 1
-    for part in ("adopt", "take-over"):
-        again = api.call("POST", f"{path}/{part}", {"expected_version": number + 1})
+    for part, body in (("adopt", {"expected_version": number + 1}), ("take-over", {})):
+        again = api.call("POST", f"{path}/{part}", body)
         assert errors_of(again, 409) == [(None, "no_drift")]

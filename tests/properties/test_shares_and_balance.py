@@ -180,7 +180,9 @@ def test_free_and_borrowable_together_are_what_the_gate_would_give(queues: dict[
 @given(groups, card_counts)
 def test_nobody_lends_above_their_limit_while_others_could(queues: dict[str, QueueUse], counts: CardCounts) -> None:
     group = balance(queues, counts)
-    above, below = 0, group.pool_row.free + group.pool_row.down
+    divided = counts.capacity if counts.divided is None else counts.divided
+    pool = max(0, divided - sum(use.nominal for use in queues.values()))  # without what is divided no more
+    above, below = 0, pool - group.pool_row.lent
     for name, use in queues.items():
         limit = use.nominal if use.lend_limit is None else use.lend_limit
         lent = group.queues[name].lent
