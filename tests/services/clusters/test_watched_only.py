@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
@@ -46,7 +47,7 @@ JOB = WorkloadRef("01K00000000000000000000001", 1, "slu-vision-000000", "j-1", "
 SERVICE = WorkloadRef("01K00000000000000000000002", 1, "slu-vision-000000", "j-2", "uid-2", "inference")
 WORKLOAD = b'{"metadata": {"resourceVersion": "1"}, "spec": {"podSets": [{"name": "main", "template": {"spec": {}}}]}}'
 
-READS = {"trace", "observe", "inventory", "watch", "survey", "found_queues", "tail_logs"}
+READS = {"trace", "observe", "inventory", "watch", "survey", "found_queues", "tail_logs", "left_behind"}
 WRITES: dict[str, Callable[[KueueVolcanoBackend], Any]] = {
     "submit": lambda door: door.submit(spec()),
     "submit a service": lambda door: door.submit(spec(kind="inference", pods=1)),
@@ -62,8 +63,8 @@ WRITES: dict[str, Callable[[KueueVolcanoBackend], Any]] = {
     "drop_secret": lambda door: door.drop_secret("slu-vision-000000", "slu-env-a-1"),
     "apply_quotas": lambda door: door.apply_quotas(QuotaPlan(queues=(), pool=())),
 }
-ELSEWHERE = {"tidy"}
-"""Writes after a look; that it is not asked for is seen below."""
+ELSEWHERE = {"tidy", "take_away"}
+"""They write after a look, and are seen below."""
 
 
 @pytest.fixture
@@ -110,6 +111,24 @@ def test_what_would_write_is_not_sent(watched: Cluster, server: ApiServer, name:
     with suppress(BackendError):  # the same does write where it may: this test could fail
         WRITES[name](KueueVolcanoBackend(Cluster.objects.get(pk=watched.pk)))
     assert foreign.writes(server)
+
+
+def test_an_empty_queue_of_ours_is_not_taken_away(watched: Cluster, server: ApiServer) -> None:
+    labels = {names.INSTALLATION: names.installation_of(watched.public_id)}
+    head = {"name": "old", "namespace": "slu-vision-000000", "uid": "uid-2", "labels": labels}
+    queue = {"metadata": head, "spec": {"clusterQueue": "theirs"}, "status": {"pendingWorkloads": 0}}
+    for path, answer in (
+        (names.LOCAL_QUEUES.path(), {"items": [queue]}),
+        (names.LOCAL_QUEUES.path("slu-vision-000000", "old"), queue),
+        (names.WORKLOADS.path("slu-vision-000000"), {"items": []}),
+    ):
+        server.answers[path] = 200, {"Content-Type": "application/json"}, json.dumps(answer).encode()
+    told = KueueVolcanoBackend(watched).take_away()
+    assert (told.removed, told.failed) == ((), (("old", "read_only"),))
+    assert foreign.writes(server) == []
+    Cluster.objects.filter(pk=watched.pk).update(mode=ClusterMode.MANAGING)
+    (gone,) = KueueVolcanoBackend(Cluster.objects.get(pk=watched.pk)).take_away().removed
+    assert gone.name == "old" and foreign.writes(server)
 
 
 def test_what_runs_by_itself_only_looks(cast: Cast, watched: Cluster, server: ApiServer) -> None:
