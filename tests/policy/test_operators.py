@@ -196,13 +196,13 @@ def _questions(model: type[Model]) -> Iterator[str]:
             yield from (f"{field.name}__{inner.name}" for inner in field.remote_field.model._meta.concrete_fields)
 
 
-def test_no_list_answers_how_a_hidden_value_begins(cast: Cast) -> None:
+@pytest.mark.parametrize("ending", ["startswith", "gt", "regex"])
+def test_no_list_answers_how_a_hidden_value_begins(cast: Cast, ending: str) -> None:
     client = _client(cast, "admin")
     for model in admin.site._registry:
         for question in _questions(model):
-            for ending in ("__startswith", "__gt", "__regex"):
-                answer = client.get(_list_of(model), {f"{question}{ending}": "a"})
-                assert answer.status_code == 400, (model, question, ending)
+            answer = client.get(_list_of(model), {f"{question}__{ending}": "a"})
+            assert answer.status_code == 400, (model, question)
 
 
 def test_a_nul_in_an_address_or_a_question_is_a_bad_request(cast: Cast) -> None:
