@@ -11,12 +11,10 @@ from django.db.models import Count, Q, QuerySet
 from accounts.actors import Actor
 from accounts.policy import Action, teams_where
 from clusters.models import NodeGroup
-from common.pages import PAGE_SIZE, BadCursor
+from common.pages import PAGE_SIZE, place_of, places_around
 from quotas.models import LocalQueue, Share, TeamQueue
 from quotas.selectors.local_queues import IN_USE
 from quotas.selectors.rows import QuotaRow, cluster_row, quota_groups, quota_slice
-
-_PLACE_MAX = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +39,7 @@ def quota_page(*, viewer: Actor, filters: QuotaFilters, cursor: str = "", size: 
     """One page of what the viewer may see: rows of own teams (an admin: of all), and sums of node groups in which a
     team of theirs has a queue. Seven queries at most. Raises BadCursor.
     """
-    begin = _place(cursor)
+    begin = place_of(cursor)
     teams = teams_where(viewer, Action.QUOTA_VIEW)
     counts = _row_counts(filters, teams)
     needed, skipped = _groups_between(counts, begin, begin + size)
@@ -52,11 +50,8 @@ def quota_page(*, viewer: Actor, filters: QuotaFilters, cursor: str = "", size: 
         else:
             first = begin - skipped
             rows = quota_slice(level=filters.level, groups=needed, teams=teams, begin=first, end=first + size)
-    return QuotaPage(
-        rows=rows,
-        next=str(begin + size) if begin + size < sum(counts.values()) else None,
-        previous=str(max(0, begin - size)) if begin else None,
-    )
+    after, before = places_around(begin, size, more=begin + size < sum(counts.values()))
+    return QuotaPage(rows=rows, next=after, previous=before)
 
 
 def queue_rows(*, viewer: Actor, queue: str, local: str = "") -> list[QuotaRow]:
@@ -77,14 +72,6 @@ def queue_rows(*, viewer: Actor, queue: str, local: str = "") -> list[QuotaRow]:
     name = f"{queue}/{local}" if local else queue
     found = quota_groups(level=level, groups=groups, teams=set(clusters.values()))
     return [row for group in found for row in group.rows if row.level == level and row.queue == name]
-
-
-def _place(cursor: str) -> int:
-    if not cursor:
-        return 0
-    if not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 8) or int(cursor) > _PLACE_MAX:
-        raise BadCursor(cursor)
-    return int(cursor)
 
 
 def _row_counts(filters: QuotaFilters, teams: Collection[int] | None) -> dict[int, int]:
